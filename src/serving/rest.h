@@ -24,6 +24,15 @@ struct weir_rest_call_t {
   weir_view_t id;      // infer: of the request; NULL data: none
 };
 
+// The body's members |names|, found before they are read: they may come in any order. A value is as
+// it lies there; NULL data: it is not there. "signature_name" goes to the call's spec. |out_scan|
+// is of the whole body.
+enum { WEIR_REST_MEMBERS = 2 };
+WEIR_MUST_USE weir_status_t* weir_rest_find_members(weir_rest_call_t* call,
+                                                    const char* const names[WEIR_REST_MEMBERS],
+                                                    weir_scan_t* out_scan,
+                                                    weir_view_t out_values[WEIR_REST_MEMBERS]);
+
 // predict, classify, regress: TensorFlow Serving's.
 WEIR_MUST_USE weir_status_t* weir_rest_read_predict(weir_rest_call_t* call);
 WEIR_MUST_USE weir_status_t* weir_rest_write_predict(weir_rest_call_t* call, weir_strbuf_t* out);

@@ -98,28 +98,6 @@ static weir_status_t* read_example(weir_scan_t* scan, weir_strbuf_t* out) {
   return NULL;
 }
 
-typedef struct request_t {
-  weir_view_t signature, context, examples;  // the last two as they lie; NULL data: not there
-} request_t;
-
-static weir_status_t* find_members(weir_scan_t* scan, request_t* request) {
-  bool is_first = true, has_more = false;
-  weir_view_t key, value;
-  WEIR_TRY(weir_scan_open(scan, '{'));
-  for (;;) {
-    WEIR_TRY(weir_scan_more(scan, '{', &is_first, &has_more));
-    if (!has_more) return weir_scan_end(scan);
-    WEIR_TRY(weir_scan_key(scan, &key));
-    if (weir_view_is(key, "signature_name")) {
-      WEIR_TRY(weir_scan_string(scan, &request->signature));
-      continue;
-    }
-    WEIR_TRY(weir_scan_skip(scan, &value));
-    if (weir_view_is(key, "context")) request->context = value;
-    if (weir_view_is(key, "examples")) request->examples = value;
-  }
-}
-
 // One Example, behind what |context| holds of it, as an element of |strings|.
 static weir_status_t* read_one(weir_scan_t* scan, const weir_strbuf_t* context,
                                weir_tensor_maker_t* strings) {
@@ -149,24 +127,18 @@ static weir_status_t* read_all(weir_scan_t* scan, const weir_strbuf_t* context,
   return WEIR_STATUS(INVALID_ARGUMENT, "\"examples\" is empty");
 }
 
-static weir_scan_t scan_at(const weir_scan_t* whole, weir_view_t value) {
-  weir_scan_t scan = *whole;
-  scan.at = value.data;
-  scan.depth = 1;
-  return scan;
-}
-
-static weir_status_t* read_tensor(const weir_scan_t* whole, const request_t* request,
-                                  const char* name, weir_tensor_t** out_tensor) {
+static weir_status_t* read_tensor(const weir_scan_t* whole, weir_view_t shared,
+                                  weir_view_t examples, const char* name,
+                                  weir_tensor_t** out_tensor) {
   weir_strbuf_t context = {0};
   weir_tensor_maker_t strings;
   weir_tensor_maker_init(&strings, WEIR_DTYPE_STRING, name);
   weir_status_t* status = NULL;
-  if (request->context.data) {
-    weir_scan_t scan = scan_at(whole, request->context);
+  if (shared.data) {
+    weir_scan_t scan = weir_scan_within(whole, shared);
     status = read_example(&scan, &context);
   }
-  weir_scan_t scan = scan_at(whole, request->examples);
+  weir_scan_t scan = weir_scan_within(whole, examples);
   if (!status) status = read_all(&scan, &context, &strings);
   if (!status) status = weir_strbuf_finish(&context);
   if (!status) status = weir_tensor_maker_finish(&strings, 1, &strings.count, out_tensor);
@@ -177,19 +149,18 @@ static weir_status_t* read_tensor(const weir_scan_t* whole, const request_t* req
 
 weir_status_t* weir_rest_read_examples(weir_rest_call_t* call) {
   weir_job_t* job = &call->job;
-  request_t request = {.signature = {0}};
   const weir_model_port_t* port = NULL;
   weir_tensor_t* tensor = NULL;
-  weir_view_t text = weir_http_call_request(call->http)->body;
-  weir_scan_t scan = weir_scan(text.size ? text : weir_view("", 0), &job->arena);
-  WEIR_TRY(find_members(&scan, &request));
-  if (!request.examples.data)
+  weir_view_t values[WEIR_REST_MEMBERS];
+  weir_scan_t scan;
+  WEIR_TRY(
+      weir_rest_find_members(call, (const char* const[]){"context", "examples"}, &scan, values));
+  if (!values[1].data)
     return WEIR_STATUS(INVALID_ARGUMENT, "JSON: a request must have \"examples\"");
-  call->spec.signature = request.signature;
   WEIR_TRY(weir_job_bind(job, call->service->catalog, &call->spec));
   const char* method = call->method == WEIR_METHOD_CLASSIFY ? "classify" : "regress";
   WEIR_TRY(weir_job_check_method(job, method, &port));
-  WEIR_TRY(read_tensor(&scan, &request, port->name, &tensor));
+  WEIR_TRY(read_tensor(&scan, values[0], values[1], port->name, &tensor));
   return weir_job_add_input(job, port, tensor);
 }
 

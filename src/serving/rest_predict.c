@@ -1,37 +1,6 @@
 // rest_predict.c — :predict, in rows ("instances") and in columns ("inputs").
 #include "serving/rest.h"
 
-// The members of a request, found before they are read: they may come in any order.
-typedef struct body_t {
-  weir_view_t signature, instances, inputs;  // values as they lie; NULL data: not there
-} body_t;
-
-static weir_status_t* find_members(weir_scan_t* scan, body_t* body) {
-  bool is_first = true, has_more = false;
-  weir_view_t key, value;
-  WEIR_TRY(weir_scan_open(scan, '{'));
-  for (;;) {
-    WEIR_TRY(weir_scan_more(scan, '{', &is_first, &has_more));
-    if (!has_more) return weir_scan_end(scan);
-    WEIR_TRY(weir_scan_key(scan, &key));
-    if (weir_view_is(key, "signature_name")) {
-      WEIR_TRY(weir_scan_string(scan, &body->signature));
-      continue;
-    }
-    WEIR_TRY(weir_scan_skip(scan, &value));
-    if (weir_view_is(key, "instances")) body->instances = value;
-    if (weir_view_is(key, "inputs")) body->inputs = value;
-  }
-}
-
-// A scanner of |value|, which lies within the body |whole| is at: errors tell the place there.
-static weir_scan_t scan_at(const weir_scan_t* whole, weir_view_t value) {
-  weir_scan_t scan = *whole;
-  scan.at = value.data;
-  scan.depth = 1;
-  return scan;
-}
-
 static weir_status_t* only_input(const weir_job_t* job, const weir_model_port_t** out_port) {
   *out_port = &job->signature->inputs[0];
   if (job->signature->input_count == 1) return NULL;
@@ -169,18 +138,17 @@ static weir_status_t* read_rows(weir_job_t* job, weir_scan_t* scan) {
 
 weir_status_t* weir_rest_read_predict(weir_rest_call_t* call) {
   weir_job_t* job = &call->job;
-  body_t body = {.signature = {0}};
-  weir_view_t text = weir_http_call_request(call->http)->body;
-  weir_scan_t scan = weir_scan(text.size ? text : weir_view("", 0), &job->arena);
-  WEIR_TRY(find_members(&scan, &body));
-  call->is_row_format = body.instances.data != NULL;
-  if (call->is_row_format == (body.inputs.data != NULL))
+  weir_view_t values[WEIR_REST_MEMBERS];
+  weir_scan_t scan;
+  WEIR_TRY(
+      weir_rest_find_members(call, (const char* const[]){"instances", "inputs"}, &scan, values));
+  call->is_row_format = values[0].data != NULL;
+  if (call->is_row_format == (values[1].data != NULL))
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "JSON: a request has either \"instances\" or \"inputs\"; this one has %s",
                        call->is_row_format ? "both" : "neither");
-  call->spec.signature = body.signature;
   WEIR_TRY(weir_job_bind(job, call->service->catalog, &call->spec));
-  weir_scan_t value = scan_at(&scan, call->is_row_format ? body.instances : body.inputs);
+  weir_scan_t value = weir_scan_within(&scan, values[call->is_row_format ? 0 : 1]);
   return call->is_row_format ? read_rows(job, &value) : read_columns(job, &value);
 }
 

@@ -59,7 +59,7 @@ weir_status_t* weir_scan_number(weir_scan_t* scan, weir_json_number_t* out_numbe
   weir_scan_peek(scan);
   if (!weir_json_read_number(weir_view(scan->at, (size_t)(scan->end - scan->at)), out_number,
                              &size))
-    return weir_scan_error(scan, "a number");
+    return weir_scan_error(scan, "a number that a double can hold");
   scan->at += size;
   return NULL;
 }

@@ -17,6 +17,13 @@ typedef struct weir_scan_t {
 WEIR_INLINE weir_scan_t weir_scan(weir_view_t text, weir_arena_t* arena) {
   return (weir_scan_t){text.data, text.data, text.data + text.size, 0, arena};
 }
+// Of |value|, a member of what |whole| scans: errors tell the place there.
+WEIR_INLINE weir_scan_t weir_scan_within(const weir_scan_t* whole, weir_view_t value) {
+  weir_scan_t scan = *whole;
+  scan.at = value.data;
+  scan.depth = 1;
+  return scan;
+}
 // The first byte of what comes next, spaces skipped; -1 at the end.
 int weir_scan_peek(weir_scan_t* scan);
 // INVALID_ARGUMENT "JSON: line 1, column 2: expected …".
