@@ -57,8 +57,8 @@ static int run_folder(const target_t* target, const char* folder) {
   int failures = 0;
   for (const struct dirent* file; (file = readdir(files));) {
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder, file->d_name);
-    if (file->d_name[0] == '.' || run_file(target, path)) continue;
+    const bool fits = snprintf(path, sizeof path, "%s/%s", folder, file->d_name) < (int)sizeof path;
+    if (file->d_name[0] == '.' || (fits && run_file(target, path))) continue;
     fprintf(stderr, "%s cannot be read\n", path);
     ++failures;
   }
@@ -72,7 +72,7 @@ static int run_named(const char* corpora, const char* name) {
     if (strcmp(targets[i].name, name) != 0) continue;
     char folder[4096];
     const int length = (int)(strlen(name) - strlen("_fuzz"));
-    snprintf(folder, sizeof folder, "%s/%.*s", corpora, length, name);
+    if (snprintf(folder, sizeof folder, "%s/%.*s", corpora, length, name) >= (int)sizeof folder) return 1;
     fprintf(stderr, "%s\n", name);
     return run_folder(&targets[i], folder);
   }
