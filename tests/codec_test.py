@@ -2,7 +2,6 @@
 
 Needs tensorflow. Runs libweir through ctypes; the files that Weir writes are read by TensorFlow.
 """
-import ctypes
 import os
 import sys
 import zlib
@@ -23,21 +22,9 @@ import libweir
 raw, tf1 = tf.raw_ops, tf.compat.v1
 
 
-class Library(libweir.Library):
-    def to_array(self, tensor):
-        array = super().to_array(tensor)
-        if array.dtype != object:
-            return array
-        size = ctypes.c_size_t()
-        for i in range(array.size):
-            data = self.c.weir_tensor_string(ctypes.c_void_p(tensor), ctypes.c_int64(i), ctypes.byref(size))
-            array.reshape(-1)[i] = ctypes.string_at(data, size.value)
-        return array
-
-
 @pytest.fixture(scope='module')
 def lib():
-    return Library(str(BUILD / 'libweir.so'))
+    return libweir.Library(str(BUILD / 'libweir.so'))
 
 
 def both(lib, build):

@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 from conftest import BUILD
+from weir_tensors import Library, WeirError
 
 INVALID_ARGUMENT, NOT_FOUND, OUT_OF_RANGE, DATA_LOSS = 3, 5, 11, 15
 PLAIN = [np.float32, np.float64, np.int32, np.uint8, np.int16, np.int8, np.complex64, np.int64, np.bool_, np.uint16,
@@ -41,12 +42,6 @@ class Buffer(ctypes.Structure):
                 ('failed', ctypes.c_bool)]
 
 
-class WeirError(Exception):
-    def __init__(self, code, message):
-        super().__init__(message)
-        self.code = code
-
-
 class Functions:
     """Functions of the probe library: those it exports, and those of src/file that it finds by name."""
 
@@ -61,65 +56,6 @@ class Functions:
         return function
 
 
-class Lib:
-    """Calls functions that return a status, and turns that into an exception."""
-
-    def __init__(self):
-        self.lib = Functions()
-        self.lib.weir_status_message.restype = ctypes.c_char_p
-        self.lib.weir_event_writer_path.restype = ctypes.c_char_p
-        for name in ('weir_tensor_data', 'weir_tensor_dims', 'weir_tensor_string'):
-            getattr(self.lib, name).restype = ctypes.c_void_p
-        self.lib.weir_tensor_byte_size.restype = ctypes.c_size_t
-        self.lib.weir_tensor_count.restype = ctypes.c_int64
-
-    def call(self, name, *args):
-        function = getattr(self.lib, name)
-        function.restype = ctypes.c_void_p
-        status = function(*args)
-        if status:
-            status = ctypes.c_void_p(status)
-            code, message = self.lib.weir_status_code(status), self.lib.weir_status_message(status).decode()
-            self.lib.weir_status_destroy(status)
-            raise WeirError(code, message)
-
-    def make(self, name, *args):
-        """Calls a function whose last parameter is an out pointer, and returns that."""
-        out = ctypes.c_void_p()
-        self.call(name, *args, ctypes.byref(out))
-        return out
-
-    def tensor(self, array):
-        array = np.asarray(array)
-        dims = (ctypes.c_int64 * max(1, array.ndim))(*array.shape)
-        if array.dtype == object:
-            texts = [bytes(s) for s in array.ravel()]
-            data = (ctypes.c_char_p * max(1, len(texts)))(*texts)
-            sizes = (ctypes.c_size_t * max(1, len(texts)))(*map(len, texts))
-            return self.make('weir_tensor_create_strings', array.ndim, dims, data, sizes)
-        dtype = tf.as_dtype(array.dtype).as_datatype_enum
-        return self.make('weir_tensor_create_from', dtype, array.ndim, dims,
-                         ctypes.c_char_p(np.ascontiguousarray(array).tobytes()))
-
-    def array(self, tensor):
-        """The tensor as an array; releases it."""
-        lib = self.lib
-        dtype = tf.as_dtype(lib.weir_tensor_dtype(tensor))
-        rank = lib.weir_tensor_rank(tensor)
-        shape = tuple((ctypes.c_int64 * rank).from_address(lib.weir_tensor_dims(tensor))) if rank else ()
-        if dtype == tf.string:
-            out = np.empty(lib.weir_tensor_count(tensor), dtype=object)
-            for i in range(out.size):
-                size = ctypes.c_size_t()
-                at = lib.weir_tensor_string(tensor, ctypes.c_int64(i), ctypes.byref(size))
-                out[i] = ctypes.string_at(at, size.value)
-        else:
-            out = np.frombuffer(ctypes.string_at(lib.weir_tensor_data(tensor), lib.weir_tensor_byte_size(tensor)),
-                                dtype.as_numpy_dtype)
-        lib.weir_tensor_release(tensor)
-        return out.reshape(shape)
-
-
 def view(data):
     data = data.encode() if isinstance(data, str) else data
     return View(data, len(data))
@@ -131,7 +67,9 @@ def path_of(path):
 
 @pytest.fixture(scope='session')
 def weir():
-    return Lib()
+    functions = Functions()
+    functions.weir_event_writer_path.restype = ctypes.c_char_p
+    return Library(functions)
 
 
 def samples(rng):

@@ -43,3 +43,14 @@ def test_losses(name, weir, expected):
     out = weir('bench', GRAPHS / f'{name}.pb', f'--trace={steps_of(name)}').stdout
     got = json.loads(out)['losses']
     assert got == pytest.approx(expected[name], rel=1e-3)
+
+
+# Large enough for kernels to be cut among threads, small enough for one.
+CUT = ['googlenet_b8', 'lenet_b128', 'lstm_lm_b20', 'mlp_b128', 'wide_embedding_b512']
+
+
+@pytest.mark.parametrize('name', CUT)
+def test_losses_with_any_threads(name, weir):
+    """To the bit: how work is cut does not depend on who does it."""
+    losses = [json.loads(weir('bench', GRAPHS / f'{name}.pb', '--trace=3', f'--threads={n}').stdout)['losses'] for n in (1, 2, 7)]
+    assert losses[0] == losses[1] == losses[2]

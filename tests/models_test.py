@@ -72,7 +72,7 @@ LAYERS = '/device:CPU:0,/device:GUARD:0,/device:CPU:1,/device:GUARD:1'
 @pytest.fixture(scope='module')
 def spread(request, tmp_path_factory):
     """The folder with the graphs of the selected tests of spread models."""
-    tests = ('test_model_over_devices', 'test_layers_on_devices', 'test_model_without_fusion',
+    tests = ('test_model_over_devices', 'test_model_with_any_threads', 'test_layers_on_devices', 'test_model_without_fusion',
              'test_model_in_mixed_precision')
     items = [i for i in request.session.items if getattr(i, 'originalname', '') in tests]
     folder = tmp_path_factory.mktemp('spread')
@@ -91,6 +91,14 @@ def test_model_over_devices(name, spread, weir):
     want = losses(weir, spread / f'{name}.pb')
     for seed in (1, 2):
         assert losses(weir, spread / f'{name}.pb', '--devices=cpu:2,guard:2', f'--place=random:{seed}') == want
+
+
+@pytest.mark.parametrize('name', SPREAD)
+def test_model_with_any_threads(name, spread, weir):
+    """To the bit: how work is cut does not depend on who does it."""
+    want = losses(weir, spread / f'{name}.pb', '--threads=1')
+    for threads in (2, 7):
+        assert losses(weir, spread / f'{name}.pb', f'--threads={threads}') == want
 
 
 @pytest.mark.parametrize('name', SPREAD)

@@ -22,10 +22,10 @@ class WeirError(Exception):
 
 
 class Library:
-    """Calls functions that return a status, and turns that into an exception."""
+    """Calls functions of libweir, or of those given, that return a status, and turns that into an exception."""
 
-    def __init__(self):
-        self.lib = ctypes.CDLL(str(BUILD / 'libweir.so'))
+    def __init__(self, functions=None):
+        self.lib = functions or ctypes.CDLL(str(BUILD / 'libweir.so'))
         self.lib.weir_status_message.restype = ctypes.c_char_p
         for name in ('weir_tensor_data', 'weir_tensor_dims', 'weir_tensor_string'):
             getattr(self.lib, name).restype = ctypes.c_void_p

@@ -72,7 +72,8 @@ static int run_named(const char* corpora, const char* name) {
     if (strcmp(targets[i].name, name) != 0) continue;
     char folder[4096];
     const int length = (int)(strlen(name) - strlen("_fuzz"));
-    if (snprintf(folder, sizeof folder, "%s/%.*s", corpora, length, name) >= (int)sizeof folder) return 1;
+    if (snprintf(folder, sizeof folder, "%s/%.*s", corpora, length, name) >= (int)sizeof folder)
+      return 1;
     fprintf(stderr, "%s\n", name);
     return run_folder(&targets[i], folder);
   }
