@@ -119,6 +119,9 @@ typedef struct weir_sync_replicas_t {
 typedef struct weir_sync_replicas_options_t {
   int reserved;
   int needed;  // gradients that a step takes; 0: one of each worker
+  // Sums in the order of workers, not in that in which they are done, so that the same seeds give
+  // the same bits. Takes every worker's gradient, and room for each beside the variables.
+  bool in_order;
   // As for weir_minimize, but |accumulate| is an error. The global norm is that of the mean.
   // |global_step|: by default weir_global_step.
   weir_minimize_options_t minimize;

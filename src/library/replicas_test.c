@@ -64,6 +64,11 @@ static weir_tensor_t* fetch(world_t* w, weir_edge_t edge) {
   return result;
 }
 
+static void run(world_t* w, weir_node_t* node) {
+  assert_non_null(node);
+  check_ok(weir_session_run_target(w->session, node));
+}
+
 static int64_t fetch_int(world_t* w, weir_edge_t edge) {
   weir_tensor_t* result = fetch(w, edge);
   const int64_t value = weir_tensor_dtype(result) == WEIR_DTYPE_INT64
@@ -373,6 +378,62 @@ static void test_on_servers(void** state) {
   compare(state, &adam, 3, (const int[]){3, 1, 0, 2, 3, 3}, 2, false, 0);
 }
 
+// ---- in the order of workers ----
+
+enum { ORDERED = 3 };
+
+// Three workers of their own |name|, with a model of their own.
+static model_t make_ordered(world_t* w, const char* name, weir_sync_replicas_t* out) {
+  static const int rows[ORDERED][3] = {{3, 1, 0}, {1, 3, 3}, {2, 1, 1}};
+  weir_scope_t* s = weir_scope_in(w->scope, name);
+  char shared[16];
+  snprintf(shared, sizeof(shared), "%s_sync", name);
+  model_t m = make_model(s);
+  weir_edge_t steps =
+      weir_variable(s, "steps", weir_cast(s, weir_const_int(s, 0), WEIR_DTYPE_INT64));
+  weir_optimizer_t momentum = weir_momentum(0.37f, 0.9f);
+  for (int i = 0; i < ORDERED; ++i) {
+    out[i] = weir_sync_replicas(w->scope, &momentum, loss_of(s, m, rows[i], 3), i, ORDERED,
+                                .name = shared, .in_order = true,
+                                .minimize = {.variables = (const weir_edge_t[]){m.table, m.matrix},
+                                             .variable_count = 2,
+                                             .global_step = steps});
+  }
+  return m;
+}
+
+// A step whose gradients come as |order| says.
+static void step_in(world_t* w, const char* name, const weir_sync_replicas_t* sync,
+                    const int* order) {
+  char node[64];
+  for (int i = 0; i < ORDERED; ++i) run(w, sync[i].begin);
+  for (int i = 0; i < ORDERED; ++i) {
+    if (order[i]) snprintf(node, sizeof(node), "%s_sync_%d/hand_in", name, order[i]);
+    else snprintf(node, sizeof(node), "%s_sync/hand_in", name);
+    run(w, weir_graph_find_node(w->graph, node));
+  }
+  run(w, sync[0].advance);
+}
+
+static void test_same_bits_in_any_order(void** state) {
+  world_t* w = *state;
+  weir_sync_replicas_t sync[2][ORDERED];
+  model_t models[2] = {make_ordered(w, "a", sync[0]), make_ordered(w, "b", sync[1])};
+  open_world(w);
+  for (int i = 0; i < 2; ++i) run(w, sync[i][0].chief_begin);
+  for (int i = 0; i < 5; ++i) {
+    step_in(w, "a", sync[0], (const int[]){0, 1, 2});
+    step_in(w, "b", sync[1], (const int[]){2, i % 2, 1 - i % 2});
+  }
+  weir_edge_t values[] = {models[0].table, models[1].table, models[0].matrix, models[1].matrix};
+  for (int i = 0; i < 4; i += 2) {
+    weir_tensor_t *a = fetch(w, values[i]), *b = fetch(w, values[i + 1]);
+    assert_memory_equal(weir_tensor_data(a), weir_tensor_data(b), weir_tensor_byte_size(a));
+    weir_tensor_release(a);
+    weir_tensor_release(b);
+  }
+}
+
 // ---- workers that are slow, dead or asleep ----
 
 // x² for each worker: the mean gradient is 2x whoever takes part.
@@ -412,11 +473,6 @@ static weir_edge_t local_step(world_t* w, const char* name) {
   weir_edge_t handle =
       weir_var_handle_op(w->scope, WEIR_DTYPE_INT64, WEIR_SCALAR_SHAPE, .shared_name = name);
   return weir_read_variable_op(w->scope, handle, WEIR_DTYPE_INT64);
-}
-
-static void run(world_t* w, weir_node_t* node) {
-  assert_non_null(node);
-  check_ok(weir_session_run_target(w->session, node));
 }
 
 static void hand_in(world_t* w, int worker) {
@@ -576,6 +632,16 @@ static void test_too_many_needed(void** state) {
   expect_error(w, weir_sync_replicas(s, &sgd, scalar(s, "x", 1), 0, 3, .needed = 4),
                "3 workers cannot give 4 gradients");
 }
+static void test_order_needs_all(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = scalar(w->scope, "x", 1);
+  weir_optimizer_t sgd = weir_sgd(1);
+  expect_error(w,
+               weir_sync_replicas(w->scope, &sgd, weir_square(w->scope, x), 0, 3, .needed = 2,
+                                  .in_order = true),
+               "a mean in the order of workers needs all 3 of them, not 2");
+}
+
 static void test_no_accumulation(void** state) {
   world_t* w = *state;
   weir_scope_t* s = w->scope;
@@ -629,6 +695,7 @@ int main(void) {
       TEST(test_parts_of_a_batch),
       TEST(test_clipped),
       TEST(test_on_servers),
+      TEST(test_same_bits_in_any_order),
       TEST(test_goes_on_without_one),
       TEST(test_stale_gradients_are_dropped),
       TEST(test_one_gradient_a_step),
@@ -639,6 +706,7 @@ int main(void) {
       TEST(test_nothing_left),
       TEST(test_no_such_worker),
       TEST(test_too_many_needed),
+      TEST(test_order_needs_all),
       TEST(test_no_accumulation),
       TEST(test_bad_optimizer),
       TEST(test_no_gradient),

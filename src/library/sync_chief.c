@@ -63,10 +63,11 @@ static weir_edge_t first_step(const weir_sync_t* b) {
 }
 
 weir_node_t* weir_sync_chief_begin(const weir_sync_t* b) {
-  weir_node_t** nodes = weir_scope_alloc(b->scope, (size_t)b->count + 1, sizeof(*nodes));
+  const int count = b->count * b->lanes;
+  weir_node_t** nodes = weir_scope_alloc(b->scope, (size_t)count + 1, sizeof(*nodes));
   weir_edge_t step = first_step(b);
   int used = 0;
-  for (int i = 0; nodes && i < b->count && !weir_scope_status(b->scope); ++i) {
+  for (int i = 0; nodes && i < count && !weir_scope_status(b->scope); ++i) {
     weir_edge_t accumulator = b->accumulators[i];
     if (!accumulator.node) continue;
     nodes[used++] = weir_accumulator_set_global_step(weir_sync_beside(b->scope, accumulator),
@@ -78,25 +79,67 @@ weir_node_t* weir_sync_chief_begin(const weir_sync_t* b) {
   return weir_group(b->scope, "chief_begin", nodes, used);
 }
 
-// The mean of the first gradients of variable |i|.
-static weir_gradient_t take_mean(const weir_sync_t* b, int i, weir_node_t** out_take) {
-  weir_scope_t* s = weir_sync_beside(b->scope, b->accumulators[i]);
-  weir_edge_t needed = weir_const_int(s, b->needed);
+// What an accumulator has of a variable: the mean of dense gradients; of sparse ones the sum, with
+// their number in a last row of its own.
+static weir_gradient_t take(const weir_sync_t* b, int i, int lane, weir_node_t** out_take) {
+  weir_edge_t accumulator = weir_sync_accumulator(b, i, lane);
+  weir_scope_t* s = weir_sync_beside(b->scope, accumulator);
+  weir_edge_t needed = weir_const_int(s, b->lanes > 1 ? 1 : b->needed);
   const weir_dtype_t dtype = weir_edge_type(b->gradients[i].variable.value);
-  weir_gradient_t mean = {.indices = WEIR_LIB_NONE};
-  if (!b->gradients[i].gradient.indices.node) {
-    mean.values = weir_accumulator_take_gradient(s, b->accumulators[i], needed, dtype);
-    *out_take = mean.values.node;
-    return mean;
+  weir_gradient_t taken = {.indices = WEIR_LIB_NONE};
+  if (b->gradients[i].gradient.indices.node) {
+    weir_sparse_accumulator_take_gradient_result_t sum =
+        weir_sparse_accumulator_take_gradient(s, accumulator, needed, dtype);
+    taken.indices = sum.indices;
+    taken.values = sum.values;
+  } else {
+    taken.values = weir_accumulator_take_gradient(s, accumulator, needed, dtype);
   }
-  weir_sparse_accumulator_take_gradient_result_t sum =
-      weir_sparse_accumulator_take_gradient(s, b->accumulators[i], needed, dtype);
-  *out_take = sum.values.node;
-  mean.indices = weir_lib_part(s, sum.indices, 0, -1);
-  mean.values =
-      weir_real_div(s, weir_lib_part(s, sum.values, 0, -1), weir_lib_part(s, sum.values, -1, 0));
-  mean.dense_shape = b->gradients[i].gradient.dense_shape;
+  *out_take = taken.values.node;
+  return taken;
+}
+
+static weir_gradient_t sparse_mean(const weir_sync_t* b, int i, weir_gradient_t sum) {
+  weir_scope_t* s = weir_sync_beside(b->scope, weir_sync_accumulator(b, i, 0));
+  return (weir_gradient_t){.indices = weir_lib_part(s, sum.indices, 0, -1),
+                           .values = weir_real_div(s, weir_lib_part(s, sum.values, 0, -1),
+                                                   weir_lib_part(s, sum.values, -1, 0)),
+                           .dense_shape = b->gradients[i].gradient.dense_shape};
+}
+
+// The mean of what each worker gave, summed in their order.
+static weir_gradient_t mean_in_order(const weir_sync_t* b, int i, const weir_gradient_t* lanes) {
+  weir_scope_t* s = weir_sync_beside(b->scope, weir_sync_accumulator(b, i, 0));
+  weir_edge_t* values = weir_scope_alloc(s, (size_t)b->lanes, sizeof(*values));
+  weir_edge_t* indices = weir_scope_alloc(s, (size_t)b->lanes, sizeof(*indices));
+  weir_gradient_t mean = {.indices = WEIR_LIB_NONE};
+  if (!values || !indices) return mean;
+  for (int lane = 0; lane < b->lanes; ++lane) {
+    values[lane] = lanes[lane].values;
+    indices[lane] = lanes[lane].indices;
+  }
+  weir_edge_t count = weir_lib_number(s, weir_edge_type(values[0]), b->lanes);
+  if (indices[0].node) {
+    mean.indices = weir_concat_v2(s, indices, b->lanes, weir_const_int(s, 0));
+    mean.values = weir_concat_v2(s, values, b->lanes, weir_const_int(s, 0));
+    mean.dense_shape = lanes[0].dense_shape;
+    mean = weir_gradient_unique(s, mean);
+  } else {
+    mean.values = weir_add_n(s, values, b->lanes);
+  }
+  mean.values = weir_real_div(s, mean.values, count);
   return mean;
+}
+
+// The mean of the first gradients of variable |i|. |out_takes|: as many nodes as there are lanes.
+static weir_gradient_t take_mean(const weir_sync_t* b, int i, weir_node_t** out_takes) {
+  weir_gradient_t* lanes = weir_scope_alloc(b->scope, (size_t)b->lanes, sizeof(*lanes));
+  if (!lanes) return (weir_gradient_t){.indices = WEIR_LIB_NONE};
+  for (int lane = 0; lane < b->lanes; ++lane) {
+    lanes[lane] = take(b, i, lane, &out_takes[lane]);
+    if (lanes[lane].indices.node) lanes[lane] = sparse_mean(b, i, lanes[lane]);
+  }
+  return b->lanes > 1 ? mean_in_order(b, i, lanes) : lanes[0];
 }
 
 // No variable moves before all gradients are taken: whoever sees some of them moved has a gradient
@@ -105,16 +148,19 @@ weir_node_t* weir_sync_advance(const weir_sync_t* b, const weir_optimizer_t* opt
                                const weir_minimize_options_t* options) {
   const size_t room = (size_t)b->count;
   weir_variable_gradient_t* means = weir_scope_alloc(b->scope, room, sizeof(*means));
-  weir_node_t** takes = weir_scope_alloc(b->scope, room, sizeof(*takes));
+  weir_node_t** takes = weir_scope_alloc(b->scope, room * (size_t)b->lanes, sizeof(*takes));
   if (!means || !takes) return NULL;
   int used = 0;
   for (int i = 0; i < b->count && !weir_scope_status(b->scope); ++i) {
     means[i].variable = b->gradients[i].variable;
-    if (b->accumulators[i].node) means[i].gradient = take_mean(b, i, &takes[used++]);
+    if (!weir_sync_accumulator(b, i, 0).node) continue;
+    means[i].gradient = take_mean(b, i, &takes[used]);
+    used += b->lanes;
   }
   for (int i = 0; i < b->count && !weir_scope_status(b->scope); ++i) {
-    if (!b->accumulators[i].node) continue;
-    weir_scope_t* s = weir_scope_after(weir_sync_beside(b->scope, b->accumulators[i]), takes, used);
+    weir_edge_t accumulator = weir_sync_accumulator(b, i, 0);
+    if (!accumulator.node) continue;
+    weir_scope_t* s = weir_scope_after(weir_sync_beside(b->scope, accumulator), takes, used);
     means[i].gradient.values = weir_identity(s, means[i].gradient.values);
   }
   weir_minimize_options_t own = *options;

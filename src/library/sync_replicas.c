@@ -28,10 +28,12 @@ static const char* shared_name(const weir_sync_t* b, const char* what, const cha
 
 // ---- state ----
 
-static weir_edge_t add_accumulator(const weir_sync_t* b, int i) {
+static weir_edge_t add_accumulator(const weir_sync_t* b, int i, int lane) {
   const weir_variable_info_t* variable = &b->gradients[i].variable;
   const weir_dtype_t dtype = weir_edge_type(variable->value);
-  const char* name = shared_name(b, "accumulator", weir_node_name(variable->handle.node));
+  char what[32] = "accumulator";
+  if (b->lanes > 1) snprintf(what, sizeof(what), "accumulator/%d", lane);
+  const char* name = shared_name(b, what, weir_node_name(variable->handle.node));
   weir_scope_t* s = weir_sync_beside(b->scope, variable->handle);
   int64_t sizes[WEIR_MAX_RANK];
   weir_dims_t shape = {sizes, weir_edge_dims(variable->initial, sizes, WEIR_MAX_RANK), true};
@@ -42,14 +44,21 @@ static weir_edge_t add_accumulator(const weir_sync_t* b, int i) {
                                              .reduction_type = "SUM");
 }
 
+static void add_accumulators(weir_sync_t* b) {
+  const size_t count = (size_t)b->count * (size_t)b->lanes;
+  b->accumulators = weir_scope_alloc(b->scope, count, sizeof(*b->accumulators));
+  for (size_t i = 0; i < count && !weir_scope_status(b->scope); ++i) {
+    const int variable = (int)i / b->lanes, lane = (int)i % b->lanes;
+    if (b->gradients[variable].gradient.values.node)
+      b->accumulators[i] = add_accumulator(b, variable, lane);
+  }
+}
+
 static void add_state(weir_sync_t* b) {
-  b->accumulators = weir_scope_alloc(b->scope, (size_t)b->count, sizeof(*b->accumulators));
+  add_accumulators(b);
   b->queues = weir_scope_alloc(b->scope, (size_t)b->worker_count, sizeof(*b->queues));
   if (weir_scope_status(b->scope)) return;
   char number[16];
-  for (int i = 0; i < b->count && !weir_scope_status(b->scope); ++i) {
-    if (b->gradients[i].gradient.values.node) b->accumulators[i] = add_accumulator(b, i);
-  }
   for (int i = 0; i < b->worker_count; ++i) {
     snprintf(number, sizeof(number), "%d", i);
     b->queues[i] = weir_fifo_queue_v2(b->clock, WEIR_TYPES(WEIR_DTYPE_INT64),
@@ -96,15 +105,16 @@ static weir_node_t* add_sparse(weir_scope_t* s, weir_edge_t accumulator, weir_ed
 // A node that hands this worker's gradients in.
 static weir_node_t* hand_in(const weir_sync_t* b, weir_edge_t local) {
   weir_node_t** nodes = weir_scope_alloc(b->scope, (size_t)b->count, sizeof(*nodes));
+  const int lane = b->worker % b->lanes;
   int used = 0;
   for (int i = 0; nodes && i < b->count && !weir_scope_status(b->scope); ++i) {
     const weir_gradient_t* gradient = &b->gradients[i].gradient;
     if (!gradient->values.node) continue;
-    weir_scope_t* on = weir_sync_beside(b->scope, b->accumulators[i]);
-    nodes[used++] =
-        gradient->indices.node
-            ? add_sparse(b->scope, b->accumulators[i], local, *gradient, on)
-            : weir_accumulator_apply_gradient(on, b->accumulators[i], local, gradient->values);
+    weir_edge_t accumulator = weir_sync_accumulator(b, i, lane);
+    weir_scope_t* on = weir_sync_beside(b->scope, accumulator);
+    nodes[used++] = gradient->indices.node
+                        ? add_sparse(b->scope, accumulator, local, *gradient, on)
+                        : weir_accumulator_apply_gradient(on, accumulator, local, gradient->values);
   }
   return nodes ? weir_group(b->scope, "hand_in", nodes, used) : NULL;
 }
@@ -167,6 +177,10 @@ static weir_status_t* check(const weir_sync_t* b, const weir_optimizer_t* optimi
   if (b->needed < 1 || b->needed > b->worker_count)
     return WEIR_STATUS(INVALID_ARGUMENT, "%d workers cannot give %d gradients a step",
                        b->worker_count, b->needed);
+  if (b->lanes > 1 && b->needed < b->worker_count)
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "a mean in the order of workers needs all %d of them, not %d",
+                       b->worker_count, b->needed);
   if (options->accumulate > 1)
     return WEIR_STATUS(INVALID_ARGUMENT, "synchronous replicas do not accumulate %d steps",
                        options->accumulate);
@@ -208,6 +222,7 @@ weir_sync_replicas_t weir_sync_replicas_with(weir_scope_t* scope, const weir_opt
                    .name = options->name ? options->name : "sync_replicas",
                    .worker = worker,
                    .worker_count = worker_count,
+                   .lanes = options->in_order ? worker_count : 1,
                    .needed = options->needed ? options->needed : worker_count};
   b.scope = weir_scope_in(scope, b.name);
   weir_status_t* status = check(&b, optimizer, &options->minimize);

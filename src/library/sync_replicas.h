@@ -14,12 +14,18 @@ typedef struct weir_sync_t {
   int worker, worker_count, needed;
   weir_variable_info_t global_step;
   const weir_variable_gradient_t* gradients;
-  weir_edge_t* accumulators;  // handles; no node where there is no gradient
   int count;
-  weir_edge_t* queues;     // of step numbers, by worker
-  weir_edge_t local_step;  // the handle of the variable that has this worker's
-  weir_edge_t is_led;      // the handle of a variable that the first chief initialises
+  int lanes;                  // accumulators a variable: one for all workers, or one for each
+  weir_edge_t* accumulators;  // handles, by variable, then lane; no node where there is no gradient
+  weir_edge_t* queues;        // of step numbers, by worker
+  weir_edge_t local_step;     // the handle of the variable that has this worker's
+  weir_edge_t is_led;         // the handle of a variable that the first chief initialises
 } weir_sync_t;
+
+// A variable's accumulator of a lane.
+static inline weir_edge_t weir_sync_accumulator(const weir_sync_t* sync, int variable, int lane) {
+  return sync->accumulators[variable * sync->lanes + lane];
+}
 
 // |scope| on the device of |edge|, if that is on one.
 weir_scope_t* weir_sync_beside(weir_scope_t* scope, weir_edge_t edge);
