@@ -17,16 +17,13 @@ many of the other workers' gradients came when their step was over; draws the ti
 must have tensorflow.
 """
 import argparse
-import json
 import os
-import signal
-import socket
-import subprocess
 import sys
 import threading
 import time
 
 import svg_plot
+from servers import Cluster
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 import tensorflow as tf  # noqa: E402
@@ -36,53 +33,6 @@ tf1.disable_eager_execution()
 tf1.logging.set_verbosity(tf1.logging.FATAL)  # SyncReplicasOptimizer makes things that it does not use
 SLOWNESS = 10
 SKIPPED = 6  # steps before the pace is steady: the first tokens let workers run ahead
-
-
-# ---- servers ----
-
-TENSORFLOW_TASKS = '''
-import json, os, sys
-import tensorflow as tf  # once: it takes seconds
-cluster = json.loads(sys.argv[1])
-for job, i in [(job, i) for job in cluster for i in range(len(cluster[job]))]:
-    if os.fork() == 0:
-        server = tf.distribute.Server(cluster, job_name=job, task_index=i)
-        os.write(1, b'ready' + bytes([10]))
-        server.join()
-os.wait()
-'''
-
-
-class Cluster:
-    """A parameter server and workers, each a process."""
-
-    def __init__(self, servers, weir, workers):
-        sockets = [socket.socket() for _ in range(workers + 1)]
-        for s in sockets:
-            s.bind(('127.0.0.1', 0))
-        self.addresses = ['127.0.0.1:%d' % s.getsockname()[1] for s in sockets]
-        for s in sockets:
-            s.close()
-        self.processes = []
-        if servers == 'weir':
-            spec = 'ps|' + self.addresses[0] + ',worker|' + ';'.join(self.addresses[1:])
-            for job, task in [('ps', 0)] + [('worker', i) for i in range(workers)]:
-                self.start([weir, 'server', '--cluster=' + spec, '--job=' + job, '--task=%d' % task, '--threads=1'], 1)
-        else:
-            spec = {'ps': self.addresses[:1], 'worker': self.addresses[1:]}
-            self.start([sys.executable, '-c', TENSORFLOW_TASKS, json.dumps(spec)], workers + 1)
-
-    def start(self, command, tasks):
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
-        self.processes.append(process)
-        for _ in range(tasks):
-            if not process.stdout.readline():  # a line once it listens
-                raise RuntimeError('a server does not start: %s' % command)
-
-    def stop(self):
-        for process in self.processes:
-            os.killpg(process.pid, signal.SIGKILL)  # with what it forked
-            process.wait()
 
 
 # ---- schemes: a worker's graph, and how it is run ----
@@ -172,7 +122,7 @@ class Training:
         with tf.Graph().as_default() as graph:
             worker = self.scheme(index, self.needed, self.total)
             config = tf1.ConfigProto(device_filters=['/job:ps', '/job:worker/task:%d' % index])
-            session = tf1.Session('grpc://' + self.cluster.addresses[index + 1], graph=graph, config=config)
+            session = tf1.Session('grpc://' + self.cluster.workers[index], graph=graph, config=config)
             self.sessions.append(session)
             if index == 0:
                 advance = worker.lead(session)
@@ -215,11 +165,8 @@ class Training:
 
 
 def measure(args, servers, scheme, backups, slow):
-    cluster = Cluster(servers, args.weir, args.workers + backups)
-    try:
+    with Cluster(servers, args.weir, 1, args.workers + backups, '--threads=1') as cluster:
         return Training(cluster, scheme, args.workers, args.workers + backups, slow, args.compute, args.steps).run()
-    finally:
-        cluster.stop()
 
 
 def measure_all(args, servers, scheme):

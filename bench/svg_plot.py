@@ -15,8 +15,8 @@ def frame(title, x_name, y_name):
             f'<text x="18" y="{middle}" text-anchor="middle" transform="rotate(-90 18 {middle})">{y_name}</text>']
 
 
-def write(path, title, x_name, y_name, lines):
-    """Lines of (name, values at 0, 1, 2, ...), in the colours' order, on a logarithmic scale."""
+def write(path, title, x_name, y_name, lines, labels=None):
+    """Lines of (name, values at 0, 1, 2, ..., or at |labels|), in the colours' order, on a logarithmic scale."""
     low, high = math.log10(min(min(values) for _, values in lines) / 1.2), math.log10(max(max(values) for _, values in lines) * 1.2)
     count = max(len(values) for _, values in lines)
 
@@ -28,7 +28,7 @@ def write(path, title, x_name, y_name, lines):
 
     out = frame(title, x_name, y_name)
     for i in range(count):
-        out.append(f'<text x="{x(i):.0f}" y="{BOTTOM + 20}" text-anchor="middle">{i}</text>')
+        out.append(f'<text x="{x(i):.0f}" y="{BOTTOM + 20}" text-anchor="middle">{labels[i] if labels else i}</text>')
     marks = [digit * 10. ** power for power in range(math.floor(low), math.ceil(high)) for digit in (1, 2, 3, 5)]
     for value in [mark for mark in marks if low <= math.log10(mark) <= high]:
         out.append(f'<path d="M{LEFT} {y(value):.1f}H{WIDTH - 20}" stroke="#ddd"/>')
