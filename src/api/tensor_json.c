@@ -3,22 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/base64.h"
 #include "base/json.h"
 #include "tensor/cast.h"
 #include "weir/argument.h"
 #include "weir/inspect.h"
 #include "wire/utf8.h"
-
-static void put_base64(weir_view_t bytes, weir_strbuf_t* out) {
-  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (size_t i = 0; i < bytes.size; i += 3) {
-    size_t left = WEIR_MIN(bytes.size - i, (size_t)3);
-    uint32_t bits = 0;
-    for (size_t k = 0; k < 3; ++k) bits = bits << 8 | (k < left ? (uint8_t)bytes.data[i + k] : 0u);
-    for (size_t k = 0; k < 4; ++k)
-      weir_strbuf_putc(out, k <= left ? digits[bits >> (18 - 6 * k) & 63] : '=');
-  }
-}
 
 static void put_string(weir_view_t text, weir_strbuf_t* out) {
   if (weir_utf8_is_valid(text)) {
@@ -26,7 +16,7 @@ static void put_string(weir_view_t text, weir_strbuf_t* out) {
     return;
   }
   weir_strbuf_puts(out, "{\"b64\": \"");
-  put_base64(text, out);
+  weir_base64_append(text, true, out);
   weir_strbuf_puts(out, "\"}");
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/base64.h"
 #include "base/details.h"
 #include "rpc/header.h"
 #include "rpc/server.h"
@@ -42,7 +43,7 @@ void weir_rpc_answer_status(weir_rpc_stream_t* stream, const weir_status_t* stat
   snprintf(code, sizeof(code), "%d", (int)weir_status_code(status));
   weir_strbuf_t message = {0}, encoded = {0};
   weir_rpc_percent_encode(&message, weir_view_of(weir_status_message(status)));
-  weir_rpc_base64_encode(&encoded, weir_status_details(status));
+  weir_base64_append(weir_status_details(status), false, &encoded);
   nghttp2_nv headers[6] = {pair(":status", "200", 3), pair("content-type", "application/grpc", 16),
                            pair("grpc-status", code, strlen(code))};
   size_t count = 3;

@@ -1,4 +1,4 @@
-// header.c — Values of gRPC's HTTP/2 headers: timeouts, percent-encoded messages, base64.
+// header.c — Values of gRPC's HTTP/2 headers: timeouts, percent-encoded messages.
 #include "rpc/header.h"
 
 #include <stdio.h>
@@ -90,43 +90,4 @@ void weir_rpc_percent_decode(weir_strbuf_t* out, weir_view_t text) {
       weir_strbuf_putc(out, text.data[i]);
     }
   }
-}
-
-static const char base64_letters[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-void weir_rpc_base64_encode(weir_strbuf_t* out, weir_view_t bytes) {
-  for (size_t i = 0; i < bytes.size; i += 3) {
-    size_t left = WEIR_MIN(bytes.size - i, (size_t)3);
-    uint32_t group = 0;
-    for (size_t k = 0; k < 3; ++k) group = group << 8 | (k < left ? (uint8_t)bytes.data[i + k] : 0);
-    for (size_t k = 0; k <= left; ++k) {
-      weir_strbuf_putc(out, base64_letters[group >> (18 - 6 * k) & 63]);
-    }
-  }
-}
-
-static int base64_value(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '+' || c == '-') return 62;
-  return c == '/' || c == '_' ? 63 : -1;
-}
-
-bool weir_rpc_base64_decode(weir_strbuf_t* out, weir_view_t text) {
-  while (text.size > 0 && text.data[text.size - 1] == '=') --text.size;
-  if (text.size % 4 == 1) return false;
-  uint32_t group = 0;
-  int bits = 0;
-  for (size_t i = 0; i < text.size; ++i) {
-    int value = base64_value(text.data[i]);
-    if (value < 0) return false;
-    group = (group << 6 | (uint32_t)value) & 0xffff;
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    weir_strbuf_putc(out, (char)(group >> bits & 0xff));
-  }
-  return true;
 }

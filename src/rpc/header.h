@@ -1,5 +1,4 @@
-// header.h — Values of gRPC's HTTP/2 headers: timeouts, percent-encoded messages, base64. Pure
-// functions.
+// header.h — Values of gRPC's HTTP/2 headers: timeouts, percent-encoded messages. Pure functions.
 #ifndef WEIR_RPC_HEADER_H_
 #define WEIR_RPC_HEADER_H_
 
@@ -17,7 +16,5 @@ void weir_rpc_timeout_format(int64_t ns, char out_text[WEIR_RPC_TIMEOUT_TEXT_SIZ
 
 void weir_rpc_percent_encode(weir_strbuf_t* out, weir_view_t text);  // cut to the length above
 void weir_rpc_percent_decode(weir_strbuf_t* out, weir_view_t text);  // a stray % stays as it is
-void weir_rpc_base64_encode(weir_strbuf_t* out, weir_view_t bytes);  // without padding, as gRPC
-bool weir_rpc_base64_decode(weir_strbuf_t* out, weir_view_t text);   // with padding or without
 
 #endif  // WEIR_RPC_HEADER_H_

@@ -1,4 +1,4 @@
-// header_test.c — Timeouts, percent-encoding and base64 as gRPC writes them.
+// header_test.c — Timeouts and percent-encoding as gRPC writes them.
 #include "rpc/header.h"
 
 #include "base/alloc.h"
@@ -56,34 +56,8 @@ static void test_percent(void** state) {
   weir_strbuf_free(&decoded);
 }
 
-static void test_base64(void** state) {
-  (void)state;
-  const char* texts[] = {"", "", "f", "Zg", "fo", "Zm8", "foo", "Zm9v", "foob", "Zm9vYg"};
-  for (size_t i = 2; i < WEIR_COUNT_OF(texts); i += 2) {
-    weir_strbuf_t encoded = {0}, decoded = {0};
-    weir_rpc_base64_encode(&encoded, weir_view_of(texts[i]));
-    assert_string_equal(encoded.data, texts[i + 1]);
-    while (encoded.size % 4) weir_strbuf_putc(&encoded, '=');
-    assert_true(weir_rpc_base64_decode(&decoded, weir_strbuf_view(&encoded)));
-    assert_string_equal(decoded.data, texts[i]);
-    weir_strbuf_free(&encoded);
-    weir_strbuf_free(&decoded);
-  }
-  weir_strbuf_t all = {0}, encoded = {0}, decoded = {0};
-  for (int i = 0; i < 256; ++i) weir_strbuf_putc(&all, (char)i);
-  weir_rpc_base64_encode(&encoded, weir_strbuf_view(&all));
-  assert_true(weir_rpc_base64_decode(&decoded, weir_strbuf_view(&encoded)));
-  assert_int_equal(decoded.size, 256);
-  assert_memory_equal(decoded.data, all.data, 256);
-  assert_false(weir_rpc_base64_decode(&decoded, weir_view_of("Zg.=")));
-  assert_false(weir_rpc_base64_decode(&decoded, weir_view_of("Zm9vY")));
-  weir_strbuf_free(&all);
-  weir_strbuf_free(&encoded);
-  weir_strbuf_free(&decoded);
-}
-
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_timeout), cmocka_unit_test(test_percent),
-                                     cmocka_unit_test(test_base64)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_timeout),
+                                     cmocka_unit_test(test_percent)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/base64.h"
 #include "base/details.h"
 #include "base/outcome.h"
 #include "rpc/channel.h"
@@ -277,7 +278,7 @@ void weir_rpc_request_header(weir_rpc_stream_t* stream, weir_view_t name, weir_v
     weir_rpc_percent_decode(&request->grpc_message, value);
   } else if (weir_view_is(name, "grpc-status-details-bin")) {
     weir_strbuf_free(&request->details);
-    if (!weir_rpc_base64_decode(&request->details, value)) weir_strbuf_free(&request->details);
+    if (!weir_base64_read(value, &request->details)) weir_strbuf_free(&request->details);
   }
 }
 

@@ -2,7 +2,7 @@
 #include "serving/json_tensor.h"
 
 #include "base/alloc.h"
-#include "rpc/header.h"
+#include "base/base64.h"
 #include "tensor/numeric.h"
 
 void weir_tensor_maker_init(weir_tensor_maker_t* maker, weir_dtype_t dtype, const char* name) {
@@ -36,7 +36,7 @@ static weir_status_t* scan_b64(weir_scan_t* scan, weir_view_t* out_bytes) {
   WEIR_TRY(weir_scan_string(scan, &text));
   WEIR_TRY(weir_scan_more(scan, '{', &is_first, &has_more));
   if (has_more) return weir_scan_error(scan, "'}' behind the value of \"b64\"");
-  bool is_good = weir_rpc_base64_decode(&bytes, text);
+  bool is_good = weir_base64_read(text, &bytes);
   char* copy = weir_arena_alloc(scan->arena, bytes.size + 1);
   if (copy && bytes.size > 0) memcpy(copy, bytes.data, bytes.size);
   *out_bytes = weir_view(copy, bytes.size);

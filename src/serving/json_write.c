@@ -2,15 +2,14 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "rpc/header.h"
+#include "base/base64.h"
 #include "serving/json_tensor.h"
 #include "tensor/numeric.h"
 #include "wire/utf8.h"
 
 static void put_b64(weir_view_t bytes, weir_strbuf_t* out) {
   weir_strbuf_puts(out, "{\"b64\":\"");
-  weir_rpc_base64_encode(out, bytes);
-  for (size_t i = bytes.size; i % 3 != 0; ++i) weir_strbuf_putc(out, '=');
+  weir_base64_append(bytes, true, out);
   weir_strbuf_puts(out, "\"}");
 }
 

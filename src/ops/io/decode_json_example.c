@@ -6,6 +6,7 @@
 // reads as well, is refused.
 #include <math.h>
 
+#include "base/base64.h"
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/string.h"
@@ -35,33 +36,11 @@ static bool is_key(const weir_json_t* member, const char* name, const char* prot
 
 // ---- single values ----
 
-static int letter_value(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
-}
-
 // Base 64 in either alphabet, with or without padding.
 static weir_status_t* put_bytes(const weir_json_t* value, weir_strbuf_t* out) {
   if (value->kind != WEIR_JSON_STRING) return bad("expected a string", value);
-  weir_view_t text = value->text;
   const size_t begin = weir_wire_begin(out, 1);
-  uint32_t bits = 0;
-  int held = 0;
-  if (text.size % 4 == 0) {
-    for (int i = 0; i < 2 && text.size > 0 && text.data[text.size - 1] == '='; ++i) --text.size;
-  }
-  for (size_t i = 0; i < text.size; ++i) {
-    const int letter = letter_value(text.data[i]);
-    if (letter < 0) return bad("corrupt base64", value);
-    bits = bits << 6 | (uint32_t)letter;
-    held += 6;
-    if (held < 8) continue;
-    held -= 8;
-    weir_strbuf_putc(out, (char)(bits >> held));
-  }
-  if (text.size % 4 == 1) return bad("corrupt base64", value);
+  if (!weir_base64_read(value->text, out)) return bad("corrupt base64", value);
   weir_wire_end(out, begin);
   return NULL;
 }

@@ -1,9 +1,9 @@
 // base64.c — EncodeBase64, DecodeBase64: bytes as letters, in the alphabet for URLs (RFC 4648).
+#include "base/base64.h"
+
 #include "base/interrupt.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
-
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 typedef weir_status_t* (*recode_fn_t)(weir_view_t in, bool pads, weir_string_t* out);
 
@@ -20,49 +20,22 @@ static weir_status_t* recode_all(weir_kernel_ctx_t* ctx, bool pads, recode_fn_t 
 }
 
 static weir_status_t* encode(weir_view_t in, bool pads, weir_string_t* out) {
-  const size_t size = pads ? (in.size + 2) / 3 * 4 : (in.size * 4 + 2) / 3;
-  char* text = weir_string_resize(out, size);
+  char* text = weir_string_resize(out, weir_base64_size(in.size, pads));
   if (!text) return weir_out_of_memory();
-  uint32_t bits = 0;
-  int held = 0;
-  char* next = text;
-  for (size_t i = 0; i < in.size; ++i) {
-    bits = bits << 8 | (uint8_t)in.data[i];
-    for (held += 8; held >= 6; held -= 6) *next++ = alphabet[bits >> (held - 6) & 63];
-  }
-  if (held > 0) *next++ = alphabet[bits << (6 - held) & 63];
-  while (next < text + size) *next++ = '=';
+  weir_base64_encode(WEIR_BASE64_URL, in, pads, text);
   return NULL;
 }
 
-static int value_of(char c) {
-  const char* at = c ? strchr(alphabet, c) : NULL;
-  return at ? (int)(at - alphabet) : -1;
-}
-
-// Padding may be left out, but where it is there it is whole. Bits left over are not looked at.
 static weir_status_t* decode(weir_view_t in, bool pads, weir_string_t* out) {
   (void)pads;
   if (in.size % 4 == 1) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Base64 string length cannot be 1 modulo 4.");
   }
-  if (in.size > 0 && in.size % 4 == 0) {
-    for (int i = 0; i < 2 && in.data[in.size - 1] == '='; ++i) --in.size;
-  }
-  char* next = weir_string_resize(out, in.size * 3 / 4);
-  if (!next) return weir_out_of_memory();
-  uint32_t bits = 0;
-  int held = 0;
-  for (size_t i = 0; i < in.size; ++i) {
-    const int value = value_of(in.data[i]);
-    if (value < 0) return WEIR_STATUS(INVALID_ARGUMENT, "Invalid character found in base64.");
-    bits = bits << 6 | (uint32_t)value;
-    held += 6;
-    if (held < 8) continue;
-    held -= 8;
-    *next++ = (char)(bits >> held);
-  }
-  return NULL;
+  weir_view_t letters = weir_base64_trim(in);
+  char* bytes = weir_string_resize(out, letters.size * 3 / 4);
+  if (!bytes) return weir_out_of_memory();
+  if (weir_base64_decode(WEIR_BASE64_URL, letters, bytes)) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Invalid character found in base64.");
 }
 
 static weir_status_t* encode_cpu(weir_kernel_ctx_t* ctx) {
