@@ -202,11 +202,13 @@ static bool is_text(weir_view_t head) {
   return head.size > 0;
 }
 
-static weir_status_t* inspect_bytes(weir_report_t* report, weir_view_t bytes) {
+static bool is_zip(weir_view_t head) {
+  return weir_view_starts_with(head, "PK\x03\x04") || weir_view_starts_with(head, "PK\x05\x06");
+}
+
+static weir_status_t* inspect_whole(weir_report_t* report, weir_view_t bytes) {
   weir_view_t head = weir_view(bytes.data, WEIR_MIN(bytes.size, (size_t)HEAD));
   if (weir_view_starts_with(head, "\x93NUMPY")) return weir_inspect_npy(report, bytes);
-  if (weir_view_starts_with(head, "PK\x03\x04") || weir_view_starts_with(head, "PK\x05\x06"))
-    return weir_inspect_zip(report, bytes);
   const foreign_t* other = find_foreign(head);
   if (other) {
     report_foreign(report, other->kind, other->what, other->advice);
@@ -214,6 +216,19 @@ static weir_status_t* inspect_bytes(weir_report_t* report, weir_view_t bytes) {
   }
   if (bytes.size == 0) return WEIR_STATUS(INVALID_ARGUMENT, "the file is empty");
   return is_text(head) ? inspect_text(report, bytes) : inspect_proto(report, bytes);
+}
+
+// Reads all of what is told by more than its head.
+static weir_status_t* read_whole(weir_report_t* report) {
+  weir_strbuf_t bytes = {0};
+  weir_status_t* status = weir_fs_read_all(report->path, &bytes);
+  if (!status && is_table(weir_strbuf_view(&bytes)))
+    status = weir_inspect_checkpoint(report, report->path);
+  else if (!status)
+    status =
+        weir_status_prefix(inspect_whole(report, weir_strbuf_view(&bytes)), "%s: ", report->path);
+  weir_strbuf_free(&bytes);
+  return status;
 }
 
 // The prefix of "prefix.data-00000-of-00001" beside its index: the caller's; NULL: it is none.
@@ -228,34 +243,35 @@ static char* prefix_of_data(const char* path) {
   return is_there ? weir_strndup(path, (size_t)(data - path)) : NULL;
 }
 
-// Records and tensors may be larger than memory: they are told by their head and read in pieces.
-static weir_status_t* inspect_regular(weir_report_t* report) {
+// Archives, records and tensors may be larger than memory: they are told by their head and read in
+// pieces. |bytes|: the file, where it is in memory.
+static weir_status_t* inspect_content(weir_report_t* report, const weir_view_t* bytes) {
   weir_file_t* file = NULL;
+  weir_mapping_t* mapping = NULL;
   char head[HEAD];
   size_t size = 0;
-  WEIR_TRY(weir_file_open(report->path, &file));
+  WEIR_TRY(bytes ? weir_file_from_view(*bytes, report->path, &file)
+                 : weir_file_open(report->path, &file));
   weir_status_t* status = weir_file_read(file, 0, head, sizeof(head), &size);
-  uint64_t file_size = file->size;
+  weir_view_t view = weir_view(head, size);
+  bool has_tensors = !status && is_safetensors(view, file->size);
+  if (!status && is_record(view)) return weir_inspect_records(report, file);
+  if (!status && is_zip(view)) return weir_inspect_zip(report, file);
   weir_file_close(file);
   if (status) return status;
-  weir_view_t view = weir_view(head, size);
-  char* prefix = prefix_of_data(report->path);
-  if (prefix) {
-    status = weir_inspect_checkpoint(report, prefix);
-    weir_free(prefix);
-    return status;
+  if (has_tensors) {
+    WEIR_TRY(bytes ? weir_mapping_from_view(*bytes, &mapping)
+                   : weir_mapping_create(report->path, &mapping));
+    return weir_inspect_safetensors(report, mapping);
   }
-  if (is_record(view)) return weir_inspect_records(report);
-  if (is_safetensors(view, file_size))
-    return weir_status_prefix(weir_inspect_safetensors(report), "%s: ", report->path);
-  weir_strbuf_t bytes = {0};
-  status = weir_fs_read_all(report->path, &bytes);
-  if (!status && is_table(weir_strbuf_view(&bytes)))
-    status = weir_inspect_checkpoint(report, report->path);
-  else if (!status)
-    status =
-        weir_status_prefix(inspect_bytes(report, weir_strbuf_view(&bytes)), "%s: ", report->path);
-  weir_strbuf_free(&bytes);
+  return bytes ? inspect_whole(report, *bytes) : read_whole(report);
+}
+
+static weir_status_t* inspect_regular(weir_report_t* report) {
+  char* prefix = prefix_of_data(report->path);
+  weir_status_t* status =
+      prefix ? weir_inspect_checkpoint(report, prefix) : inspect_content(report, NULL);
+  weir_free(prefix);
   return status;
 }
 
@@ -323,14 +339,24 @@ static weir_status_t* inspect_any(weir_report_t* report) {
   return weir_inspect_checkpoint(report, report->path);
 }
 
+// Takes what is in |report|, unless |take_status| says that it is not whole.
+static weir_status_t* finish(weir_report_t* report, weir_status_t* take_status, char** out_text) {
+  weir_status_t* status = take_status;
+  if (report->is_json) weir_strbuf_putc(&report->out, '\n');
+  if (!status) status = weir_strbuf_finish(&report->out);
+  if (status) weir_strbuf_free(&report->out);
+  else *out_text = report->out.data;
+  return status;
+}
+
+weir_status_t* weir_inspect_bytes(weir_view_t bytes, const char* path, bool json, char** out_text) {
+  weir_report_t report = {.is_json = json, .path = path};
+  return finish(&report, inspect_content(&report, &bytes), out_text);
+}
+
 weir_status_t* weir_inspect_file(const char* path, bool json, char** out_text) {
   WEIR_REQUIRE_ARG(path);
   WEIR_REQUIRE_ARG(out_text);
   weir_report_t report = {.is_json = json, .path = path};
-  weir_status_t* status = inspect_any(&report);
-  if (json) weir_strbuf_putc(&report.out, '\n');
-  if (!status) status = weir_strbuf_finish(&report.out);
-  if (status) weir_strbuf_free(&report.out);
-  else *out_text = report.out.data;
-  return status;
+  return finish(&report, inspect_any(&report), out_text);
 }

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/string.h"
+#include "file/mapping.h"
 #include "tensor/shape.h"
 #include "weir/dtype.h"
 #include "wire/wire.h"
@@ -31,7 +32,8 @@ const char* weir_report_shape(int rank, const int64_t* dims, weir_strbuf_t* out)
 // Begins the object of a file: its "kind" and, in text, a first line "path: what".
 void weir_report_begin(weir_report_t* report, const char* kind, const char* what);
 
-// ---- describers: each appends the whole of a report ----
+// ---- describers: each appends the whole of a report. What they take is gone when they return,
+// also when they fail ----
 WEIR_MUST_USE weir_status_t* weir_inspect_saved_model(weir_report_t* report, weir_view_t bytes,
                                                       const char* directory);
 WEIR_MUST_USE weir_status_t* weir_inspect_meta_graph(weir_report_t* report, weir_view_t bytes);
@@ -40,9 +42,16 @@ WEIR_MUST_USE weir_status_t* weir_inspect_graph(weir_report_t* report, weir_view
 WEIR_MUST_USE weir_status_t* weir_inspect_checkpoint(weir_report_t* report, const char* prefix);
 // A line and a member on the variables beside a SavedModel.
 WEIR_MUST_USE weir_status_t* weir_inspect_variables(weir_report_t* report, const char* prefix);
-WEIR_MUST_USE weir_status_t* weir_inspect_records(weir_report_t* report);  // or events
+WEIR_MUST_USE weir_status_t* weir_inspect_records(weir_report_t* report,  // or events
+                                                  weir_file_t* take_file);
 WEIR_MUST_USE weir_status_t* weir_inspect_npy(weir_report_t* report, weir_view_t bytes);
-WEIR_MUST_USE weir_status_t* weir_inspect_safetensors(weir_report_t* report);
-WEIR_MUST_USE weir_status_t* weir_inspect_zip(weir_report_t* report, weir_view_t bytes);
+WEIR_MUST_USE weir_status_t* weir_inspect_safetensors(weir_report_t* report,
+                                                      weir_mapping_t* take_mapping);
+WEIR_MUST_USE weir_status_t* weir_inspect_zip(weir_report_t* report, weir_file_t* take_file);
+
+// As weir_inspect_file, of a file that is in memory and would be called |path|. Only a file can be
+// a checkpoint.
+WEIR_MUST_USE weir_status_t* weir_inspect_bytes(weir_view_t bytes, const char* path, bool json,
+                                                char** out_text);
 
 #endif  // WEIR_API_INSPECT_H_

@@ -173,10 +173,10 @@ static weir_status_t* walk_records(weir_report_t* report, weir_record_reader_t* 
   return status;
 }
 
-weir_status_t* weir_inspect_records(weir_report_t* report) {
+weir_status_t* weir_inspect_records(weir_report_t* report, weir_file_t* take_file) {
   weir_record_reader_t* reader = NULL;
   weir_view_t first = {0};
-  WEIR_TRY(weir_record_reader_open(report->path, &reader));
+  WEIR_TRY(weir_record_reader_create(take_file, &reader));
   weir_status_t* status = weir_record_next(reader, &first);
   if (!status)
     status =
