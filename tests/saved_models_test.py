@@ -196,7 +196,6 @@ def lookup():
 
 
 KERAS = [dense, convolution, lstm, bidirectional, two_inputs, attention, residual, text, lookup]
-TABLES = (text, lookup)
 
 
 def saved(make, path):
@@ -221,8 +220,6 @@ def test_keras(make, lib, tmp_path):
     assert_same(tf1_results(tmp_path / 'again', inputs), expected)
     if make in (dense, text):  # it takes seconds
         assert_same(tf2_results(tmp_path / 'again', inputs), expected)
-    if make in TABLES:
-        return
     frozen = freeze(tmp_path / 'model', tmp_path / 'frozen.pb')
     assert_same(weir_results(lib, frozen, inputs, expected), expected)
     assert_same(frozen_results(frozen, inputs, expected), expected)
@@ -282,6 +279,46 @@ def freeze_in_process(lib, model, signature):
     data, size = ctypes.c_void_p(), ctypes.c_size_t()
     options = FreezeOptions(signature=signature)
     lib.check(lib.c.weir_model_freeze(model.model, ctypes.byref(options), ctypes.byref(data), ctypes.byref(size)))
+
+
+class Tables(tf.Module):
+    """A table that changes, read in a branch and in a loop, beside one that is filled once."""
+
+    def __init__(self):
+        super().__init__()
+        self.ids = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+        initializer = tf.lookup.KeyValueTensorInitializer(tf.constant([0, 1, -1], tf.int64), [.5, 1.5, 9.])
+        self.weights = tf.lookup.StaticHashTable(initializer, 0.)
+        self.ids.insert(tf.constant(['a', 'b']), tf.constant([0, 1], tf.int64))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name='words')])
+    def weigh(self, words):
+        ids = tf.cond(tf.size(words) > 2, lambda: self.ids.lookup(words), lambda: self.ids.lookup(words) + 1)
+        total = tf.zeros_like(ids, tf.float32)
+        for _ in tf.range(2):
+            total += self.weights.lookup(ids)
+        return {'total': total, 'size': self.ids.size() + tf.size(words, tf.int64)}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name='words')])
+    def learn(self, words):
+        self.ids.insert(words, tf.fill(tf.shape(words), tf.constant(1, tf.int64)))
+        return {'size': self.ids.size()}
+
+
+def test_tables_are_frozen_with_what_is_in_them(lib, tmp_path):
+    module = Tables()
+    tf.saved_model.save(module, str(tmp_path / 'model'), signatures={'serving_default': module.weigh, 'learn': module.learn})
+    frozen = freeze(tmp_path / 'model', tmp_path / 'frozen.pb')
+    for words in ([b'a', b'c', b'b'], [b'a', b'c']):
+        inputs = {'words': np.array(words, dtype=object)}
+        expected = {key: value.numpy() for key, value in module.weigh(tf.constant(words)).items()}
+        assert_same(weir_results(lib, frozen, inputs, expected), expected)
+        assert_same(frozen_results(frozen, inputs, expected), expected)
+    with Model(lib, tmp_path / 'model') as model:
+        more = {'words': np.array([b'c', b'd'], dtype=object)}
+        assert model.run(more, ['size'], 'learn')['size'] == 4
+        with pytest.raises(libweir.Error, match=r"\(LookupTableInsertV2\) changes a table"):
+            freeze_in_process(lib, model, b'learn')
 
 
 @pytest.fixture(scope='module')

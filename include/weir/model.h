@@ -128,9 +128,10 @@ typedef struct weir_freeze_options_t {
   bool quantize_int8;
 } weir_freeze_options_t;
 // What a signature computes, as one GraphDef without variables: functions are inlined, variables
-// are constants, what only trains is gone. Placeholders and outputs are called as in the signature,
-// so that weir_model_load gives the same one. FAILED_PRECONDITION names a node that changes a
-// variable or needs a table. |options| may be NULL. weir_buffer_free what comes out.
+// are constants, tables have their entries, what only trains is gone. Placeholders and outputs are
+// called as in the signature, so that weir_model_load gives the same one. FAILED_PRECONDITION names
+// a node that changes a variable or a table. |options| may be NULL. weir_buffer_free what comes
+// out.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_model_freeze(weir_model_t* model,
                                                         const weir_freeze_options_t* options,
                                                         char** out_graph_def, size_t* out_size);

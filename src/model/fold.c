@@ -20,8 +20,7 @@ static int carried(const folding_t* folding, weir_edge_t edge) {
 
 // ---- where handles flow ----
 
-// Ops that hand a handle on as it is.
-static bool hands_on(const weir_node_t* node) {
+bool weir_model_hands_on(const weir_node_t* node) {
   switch (weir_node_role(node)) {
     case WEIR_ROLE_SWITCH:
     case WEIR_ROLE_MERGE:
@@ -52,7 +51,7 @@ static weir_status_t* carry(folding_t* folding, const weir_node_t* node, int out
 
 static weir_status_t* carry_on(folding_t* folding, const weir_node_t* node, bool* out_changed) {
   bool is_list = strcmp(node->def.op_name, "IdentityN") == 0;
-  if (!hands_on(node)) return NULL;
+  if (!weir_model_hands_on(node)) return NULL;
   for (int i = 0; i < node->def.input_count; ++i) {
     int variable = carried(folding, node->inputs[i]);
     if (!variable) continue;

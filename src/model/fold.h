@@ -16,6 +16,9 @@ typedef struct weir_fold_t {
 // that is needed and does something else with one.
 WEIR_MUST_USE weir_status_t* weir_model_fold(weir_graph_t* graph, const weir_fold_t* fold);
 
+// Whether |node| gives out its inputs, handles too, as they are.
+bool weir_model_hands_on(const weir_node_t* node);
+
 // Makes |node| the value of |value|, kept in 8 bits with a scale a column (quantize.c).
 WEIR_MUST_USE weir_status_t* weir_model_quantize(weir_node_t* node, const weir_tensor_t* value);
 // Whether that is worth it.

@@ -1,9 +1,11 @@
 // freeze.c — A signature as one graph without variables: inputs and outputs get the signature's
-// names, calls are inlined, variables folded, the rest left behind.
+// names, calls are inlined, variables and tables folded, the rest left
+// behind.
 #include "graph/flatten.h"
 #include "graph/function.h"
 #include "model/fold.h"
 #include "model/model.h"
+#include "model/tables.h"
 #include "model/values.h"
 #include "weir/argument.h"
 #include "wire/wire.h"
@@ -169,10 +171,18 @@ static weir_status_t* fold(freezing_t* freezing) {
   return weir_model_fold(freezing->graph, &params);
 }
 
+static weir_status_t* freeze_tables(freezing_t* freezing) {
+  bool* is_needed = needed(freezing);
+  if (!is_needed) return weir_out_of_memory();
+  return weir_model_freeze_tables(freezing->graph, is_needed, freezing->model->graph,
+                                  freezing->model->session);
+}
+
 // ---- what comes out ----
 
-// Anything but values that is still there would need a session that made it.
+// Anything but values and tables that is still there would need a session that made it.
 static weir_status_t* check_node(const weir_node_t* node) {
+  if (weir_model_is_table(node) || weir_model_hands_on(node)) return NULL;
   for (int i = 0; i < node->def.output_count; ++i) {
     if (node->def.output_types[i] != WEIR_DTYPE_RESOURCE) continue;
     return WEIR_STATUS(FAILED_PRECONDITION,
@@ -271,6 +281,7 @@ static weir_status_t* freeze(freezing_t* freezing, weir_strbuf_t* out) {
   if (!status) status = set_ends(freezing);
   if (!status) status = weir_flatten(freezing->graph, WEIR_FLATTEN_ALL);
   if (!status) status = fold(freezing);
+  if (!status) status = freeze_tables(freezing);
   if (!status) status = write_needed(freezing, out);
   for (int i = 0; i < freezing->variable_count; ++i) weir_tensor_release(freezing->values[i]);
   weir_graph_unref(freezing->graph);
