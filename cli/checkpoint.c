@@ -155,11 +155,26 @@ static weir_status_t* print_list(const work_t* work) {
   return NULL;
 }
 
+// Reads what |name| is: a tensor, or a way to an object.
+static weir_status_t* read_one(weir_checkpoint_t* checkpoint, const char* name,
+                               weir_tensor_t** out_tensor) {
+  weir_objects_t* objects = NULL;
+  weir_status_t* status = weir_checkpoint_read(checkpoint, name, out_tensor);
+  if (weir_status_code(status) != WEIR_NOT_FOUND) return status;
+  weir_status_destroy(weir_objects_open(weir_checkpoint_prefix(checkpoint), &objects));
+  if (objects) {
+    weir_status_destroy(status);
+    status = weir_objects_read(objects, name, out_tensor);
+  }
+  weir_objects_close(objects);
+  return status;
+}
+
 static weir_status_t* print_one(const work_t* work, weir_checkpoint_t* checkpoint,
                                 const char* name) {
   weir_tensor_t* tensor = NULL;
   char* text = NULL;
-  WEIR_TRY(weir_checkpoint_read(checkpoint, name, &tensor));
+  WEIR_TRY(read_one(checkpoint, name, &tensor));
   weir_status_t* status = work->npy    ? weir_tensor_save_npy(tensor, work->npy)
                           : work->json ? weir_tensor_to_json(tensor, &text)
                                        : weir_tensor_to_text(tensor, work->limit, &text);
@@ -307,8 +322,10 @@ const verb_t verb_checkpoint = {
         "format, or its directory, of which it is the latest. Q is a new one of format V2, which\n"
         "is there as a whole or not at all. A NAME may have a *: 'dense/*'; so may OLD and NEW:\n"
         "'dense/*=layer1/*'.\n\n"
-        "  list      tensors with types, shapes and bytes\n"
-        "  print     values, at most N of a dimension (20; -1: all)\n"
+        "  list      tensors with types, shapes and bytes; of TensorFlow 2's objects the ways\n"
+        "            that lead to them, and the names of their variables, too\n"
+        "  print     values, at most N of a dimension (20; -1: all); a NAME may be the way to an\n"
+        "            object, 'model/layers/0/kernel'\n"
         "  verify    read everything, compare all checksums, and name what is damaged\n"
         "  rename, drop    copy all other tensors as they are\n"
         "  reshard   spread the tensors over N data files\n"

@@ -25,6 +25,7 @@
 #include "weir/model.h"
 #include "weir/moving_average.h"
 #include "weir/node.h"
+#include "weir/objects.h"
 #include "weir/onnx.h"
 #include "weir/ops.h"
 #include "weir/optimizer.h"
@@ -44,6 +45,7 @@
 #include "weir/tensor_array.h"
 #include "weir/tensorboard.h"
 #include "weir/trainer.h"
+#include "weir/variables.h"
 #include "weir/version.h"
 
 #endif  // WEIR_WEIR_H_

@@ -5,7 +5,8 @@
 #include "weir/session.h"
 #include "weir/tensor.h"
 
-// Creates the value of the variable |name|. NOT_FOUND when the file has none.
+// Creates the value of the variable |name|; NULL: it stays as it is. NOT_FOUND when the file has
+// none.
 typedef weir_status_t* (*weir_value_source_fn_t)(void* source, const char* name,
                                                  weir_tensor_t** out_value);
 // Gives every variable of the session's graph what |read| has for it. All are read and checked

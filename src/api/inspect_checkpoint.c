@@ -1,7 +1,9 @@
 // inspect_checkpoint.c — What is in checkpoints.
 #include "api/inspect.h"
 #include "file/fs.h"
+#include "file/object_graph.h"
 #include "weir/checkpoint.h"
+#include "weir/objects.h"
 
 static void report_tensor(weir_report_t* report, const weir_checkpoint_tensor_t* tensor) {
   weir_strbuf_t shape = {0};
@@ -26,9 +28,47 @@ static int64_t total_bytes(const weir_checkpoint_t* checkpoint) {
   return total;
 }
 
+// ---- of objects ----
+
+static void report_value(weir_report_t* report, const weir_object_value_t* value) {
+  bool is_variable = strcmp(value->attribute, WEIR_OBJECT_VALUE) == 0;
+  weir_report_open(report, NULL, '{');
+  weir_report_string(report, "path", weir_view_of(value->path));
+  weir_report_string(report, "attribute", weir_view_of(value->attribute));
+  weir_report_string(report, "name", weir_view_of(value->name));
+  weir_report_string(report, "key", weir_view_of(value->key));
+  weir_report_close(report, '}');
+  weir_report_line(report, "  %-48s %s%s%s\n", value->path, value->name, *value->name ? " " : "",
+                   is_variable ? "" : value->attribute);
+}
+
+static void report_values(weir_report_t* report, const weir_objects_t* objects) {
+  size_t count = weir_objects_count(objects);
+  weir_report_line(report, "%zu values of objects, by path, with the name that a variable had:\n",
+                   count);
+  weir_report_open(report, "objects", '[');
+  for (size_t i = 0; i < count; ++i) report_value(report, weir_objects_at(objects, i));
+  weir_report_close(report, ']');
+}
+
+// Where the checkpoint is of objects, which are read before anything of it is reported.
+static weir_status_t* open_objects(const char* prefix, const weir_checkpoint_t* checkpoint,
+                                   weir_objects_t** out_objects) {
+  if (!weir_checkpoint_find(checkpoint, WEIR_OBJECT_GRAPH_KEY)) return NULL;
+  return weir_objects_open(prefix, out_objects);
+}
+
+// ---- the whole ----
+
 weir_status_t* weir_inspect_checkpoint(weir_report_t* report, const char* prefix) {
   weir_checkpoint_t* checkpoint = NULL;
+  weir_objects_t* objects = NULL;
   WEIR_TRY(weir_checkpoint_open(prefix, &checkpoint));
+  weir_status_t* status = open_objects(prefix, checkpoint, &objects);
+  if (status) {
+    weir_checkpoint_close(checkpoint);
+    return status;
+  }
   bool is_first = weir_checkpoint_version(checkpoint) == 1;
   size_t count = weir_checkpoint_count(checkpoint);
   int shards = weir_checkpoint_shard_count(checkpoint);
@@ -44,7 +84,9 @@ weir_status_t* weir_inspect_checkpoint(weir_report_t* report, const char* prefix
   weir_report_open(report, "tensors", '[');
   for (size_t i = 0; i < count; ++i) report_tensor(report, weir_checkpoint_at(checkpoint, i));
   weir_report_close(report, ']');
+  if (objects) report_values(report, objects);
   weir_report_close(report, '}');
+  weir_objects_close(objects);
   weir_checkpoint_close(checkpoint);
   return NULL;
 }

@@ -1,0 +1,52 @@
+// object_graph.h — The graph of objects in a checkpoint of TensorFlow 2: which object is reached by
+// which names, and what the values of each are called in the checkpoint.
+//
+// It is a TrackableObjectGraph, the string _CHECKPOINTABLE_OBJECT_GRAPH of the checkpoint. Object 0
+// is the root. What comes in is never trusted. Threading: immutable after the parse.
+#ifndef WEIR_FILE_OBJECT_GRAPH_H_
+#define WEIR_FILE_OBJECT_GRAPH_H_
+
+#include "base/alloc.h"
+#include "base/string.h"
+
+#define WEIR_OBJECT_GRAPH_KEY "_CHECKPOINTABLE_OBJECT_GRAPH"
+#define WEIR_OBJECT_VALUE "VARIABLE_VALUE"  // the attribute that is the value of a variable
+
+typedef struct weir_object_child_t {
+  weir_view_t name;
+  size_t object;
+} weir_object_child_t;
+
+// A tensor of an object. In the arena.
+typedef struct weir_object_attribute_t {
+  const char* attribute;  // "VARIABLE_VALUE"
+  const char* name;       // what the variable was called; "" where that was not written
+  const char* key;        // of the tensor in the checkpoint
+  size_t object;
+} weir_object_attribute_t;
+
+typedef struct weir_object_t {
+  weir_object_child_t* children;
+  size_t child_count;
+  size_t first_attribute, attribute_count;  // places in the graph's list
+  // The way from the root that has the fewest names, joined by '/', as the checkpoint's keys spell
+  // it; "" for the root; NULL: no way leads there.
+  const char* path;
+} weir_object_t;
+
+typedef struct weir_object_graph_t {
+  weir_arena_t arena;
+  weir_object_t* objects;
+  size_t count;
+  weir_object_attribute_t* attributes;  // in the order of the objects
+  size_t attribute_count;
+} weir_object_graph_t;
+
+// DATA_LOSS where it contradicts itself. |bytes| must outlive the graph.
+WEIR_MUST_USE weir_status_t* weir_object_graph_parse(weir_view_t bytes,
+                                                     weir_object_graph_t* out_graph);
+void weir_object_graph_free(weir_object_graph_t* graph);
+// The object that |path| leads to, by any names that lead there; NULL: none.
+const weir_object_t* weir_object_graph_find(const weir_object_graph_t* graph, weir_view_t path);
+
+#endif  // WEIR_FILE_OBJECT_GRAPH_H_
