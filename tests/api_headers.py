@@ -44,7 +44,7 @@ class Words(ctypes.Structure):
 BY_VALUE = {'int': ctypes.c_int, 'bool': ctypes.c_bool, 'float': ctypes.c_float, 'double': ctypes.c_double,
             'int64_t': ctypes.c_int64, 'uint64_t': ctypes.c_uint64, 'size_t': ctypes.c_size_t, 'void': None, 'weir_edge_t': Edge,
             'weir_rate_t': Rate, 'weir_gradient_t': Gradient, 'weir_done_t': Done, 'weir_safetensors_note_t': Note}
-BY_VALUE |= dict.fromkeys(('weir_dtype_t', 'weir_code_t', 'weir_server_end_t'), ctypes.c_int)
+BY_VALUE |= dict.fromkeys((f'weir_{kind}_t' for kind in ('dtype', 'code', 'server_end', 'fan', 'distribution', 'partition')), ctypes.c_int)
 BY_VALUE |= dict.fromkeys((f'weir_{kind}_t' for kind in ('ints', 'floats', 'types', 'strings', 'dims', 'shapes', 'tables')), Pair)
 NOTHING = ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p)  # a callback: takes anything, returns zero
 

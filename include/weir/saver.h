@@ -19,10 +19,11 @@ extern "C" {
 
 typedef struct weir_saver_t weir_saver_t;
 
-// A variable and what it is called in checkpoints.
+// A variable and what it is called in checkpoints. Of one in parts (weir/partition.h) each part is
+// a slice of that.
 typedef struct weir_saved_t {
   weir_edge_t variable;  // its value (what weir_variable returned), handle, or reference
-  const char* name;      // NULL: the variable's own. Borrowed for the call
+  const char* name;      // NULL: the variable's own, or its whole's. Borrowed for the call
 } weir_saved_t;
 
 // Every zero is the default.
@@ -44,7 +45,7 @@ typedef struct weir_saver_options_t {
 
 // Adds the nodes. The caller owns the saver, which is of use as long as the graph. NULL after an
 // error, which sticks in the scope; INVALID_ARGUMENT when there is nothing to save, or two
-// variables of one name.
+// variables of one name that are not slices of it.
 WEIR_API weir_saver_t* weir_saver_create_with(weir_scope_t* scope,
                                               const weir_saver_options_t* options);
 #define weir_saver_create(scope, ...) \

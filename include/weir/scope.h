@@ -27,6 +27,9 @@ WEIR_API WEIR_MUST_USE weir_status_t* weir_scope_finish(weir_scope_t* take_root)
 WEIR_API const weir_status_t* weir_scope_status(
     const weir_scope_t* scope);  // borrowed; NULL while all is well
 WEIR_API weir_graph_t* weir_scope_graph(const weir_scope_t* scope);  // borrowed
+// What the names of nodes on the scope begin with: "" or "a/b". Borrowed, as long as the root
+// scope.
+WEIR_API const char* weir_scope_prefix(const weir_scope_t* scope);
 // Takes the scope's error, if any, to the caller; the scope goes on as before it. For bindings of
 // languages with exceptions. What the failed call had added stays in the graph.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_scope_take_error(weir_scope_t* scope);

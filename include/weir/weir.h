@@ -29,6 +29,7 @@
 #include "weir/onnx.h"
 #include "weir/ops.h"
 #include "weir/optimizer.h"
+#include "weir/partition.h"
 #include "weir/plugin.h"
 #include "weir/replicas.h"
 #include "weir/rnn.h"

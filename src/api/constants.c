@@ -1,5 +1,6 @@
 // constants.c — Constants and variables on a scope.
 #include "api/control.h"
+#include "api/part.h"
 #include "api/scope.h"
 #include "eager/frame.h"
 
@@ -90,19 +91,21 @@ static void share_name(weir_node_t* handle) {
 }
 
 static weir_node_t* add_handle(weir_scope_t* scope, const char* name, const char* device,
-                               weir_edge_t initial) {
+                               weir_edge_t initial, const weir_variable_part_t* part) {
   weir_named_attr_t attrs[] = {weir_attr_type("dtype", weir_dtype_base(weir_edge_dtype(initial))),
                                weir_attr_shape("shape", weir_edge_shape(initial)),
-                               weir_attr_string("shared_name", "")};
+                               weir_attr_string("shared_name", ""),
+                               weir_attr_string(WEIR_PART_NAME, part ? part->name : ""),
+                               weir_attr_string(WEIR_PART_SLICE, part ? part->slice : "")};
+  const size_t attr_count = WEIR_COUNT_OF(attrs) - (part ? 0 : 2);
   weir_scope_t named = *scope;
   named.device = device;
   if (scope->control) {  // variables are outside of loops and branches
     named.control = NULL;
     named.control_count = 0;
   }
-  weir_node_t* handle =
-      weir_scope_add(&named, "VarHandleOp", name, WEIR_NO_EDGES,
-                     (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)});
+  weir_node_t* handle = weir_scope_add(&named, "VarHandleOp", name, WEIR_NO_EDGES,
+                                       (weir_attrs_t){.items = attrs, .count = attr_count});
   if (handle) share_name(handle);
   return handle;
 }
@@ -148,8 +151,8 @@ static void find_or_assign(weir_scope_t* scope, weir_variable_info_t* v) {
     v->initializer = weir_scope_add(scope, "NoOp", NULL, WEIR_NO_EDGES, WEIR_NO_ATTRS);
 }
 
-static weir_edge_t add_variable(weir_scope_t* scope, const char* name, weir_edge_t initial,
-                                bool is_trainable) {
+weir_edge_t weir_scope_add_variable(weir_scope_t* scope, const char* name, weir_edge_t initial,
+                                    const weir_variable_part_t* part, bool is_trainable) {
   weir_scope_root_t* root = scope->root;
   if (root->status) return WEIR_NO_EDGE;
   initial = weir_scope_local(scope, initial);
@@ -164,7 +167,7 @@ static weir_edge_t add_variable(weir_scope_t* scope, const char* name, weir_edge
   const char* device = scope->variable_device
                            ? scope->variable_device(scope->variable_device_arg, variable.initial)
                            : scope->device;
-  variable.handle = weir_scope_first(add_handle(scope, name, device, variable.initial));
+  variable.handle = weir_scope_first(add_handle(scope, name, device, variable.initial, part));
   if (root->status) return WEIR_NO_EDGE;
   if (weir_eager_of(root->graph)) find_or_assign(scope, &variable);
   else add_assign_and_read(scope, &variable);
@@ -174,12 +177,12 @@ static weir_edge_t add_variable(weir_scope_t* scope, const char* name, weir_edge
 
 weir_edge_t weir_variable(weir_scope_t* scope, const char* name, weir_edge_t initial) {
   WEIR_ASSERT_ARG(scope);
-  return add_variable(scope, name, initial, true);
+  return weir_scope_add_variable(scope, name, initial, NULL, true);
 }
 
 weir_edge_t weir_state_variable(weir_scope_t* scope, const char* name, weir_edge_t initial) {
   WEIR_ASSERT_ARG(scope);
-  return add_variable(scope, name, initial, false);
+  return weir_scope_add_variable(scope, name, initial, NULL, false);
 }
 
 int weir_scope_variable_count(const weir_scope_t* scope) {

@@ -2,6 +2,7 @@
 // tf.compat.v1.train.Saver lays them out.
 #include <stdlib.h>
 
+#include "api/part.h"
 #include "api/saver.h"
 #include "api/scope.h"
 #include "base/alloc.h"
@@ -10,8 +11,10 @@
 typedef struct item_t {
   weir_edge_t variable;  // a handle or a reference
   const char* name;
+  const char* slice;  // of the tensor |name|; "": all of it
   const char* device;
   weir_dtype_t dtype;
+  int order;  // in which they were given
 } item_t;
 typedef struct items_t {
   item_t* items;
@@ -34,6 +37,15 @@ static weir_edge_t variable_of(weir_edge_t edge) {
   return is_read ? edge.node->inputs[0] : edge;
 }
 
+// Replaces |part| where the variable of |handle| is one. False after an error, which sticks.
+static bool find_part(weir_scope_t* s, const weir_node_t* handle, weir_variable_part_t* part) {
+  weir_variable_part_t found;
+  weir_status_t* status = weir_part_of(handle, &s->root->arena, &found);
+  if (status) weir_scope_fail(s, status);
+  if (!status && found.name) *part = found;
+  return !status;
+}
+
 static void set_item(weir_scope_t* s, weir_saved_t saved, item_t* item) {
   if (!saved.variable.node) {
     weir_scope_fail(s,
@@ -48,14 +60,25 @@ static void set_item(weir_scope_t* s, weir_saved_t saved, item_t* item) {
                                    node->def.name, node->def.op_name));
     return;
   }
+  weir_variable_part_t part = {.name = node->def.name, .slice = ""};
+  if (!find_part(s, node, &part)) return;
   *item = (item_t){.variable = variable,
-                   .name = saved.name ? saved.name : node->def.name,
+                   .name = saved.name ? saved.name : part.name,
+                   .slice = part.slice,
                    .device = node->def.device,
                    .dtype = weir_attrs_type(node->def.attrs, "dtype")};
 }
 
+// By name; the slices of one tensor stay in order.
 static int compare_items(const void* a, const void* b) {
-  return strcmp(((const item_t*)a)->name, ((const item_t*)b)->name);
+  const item_t *x = a, *y = b;
+  const int by_name = strcmp(x->name, y->name);
+  return by_name ? by_name : (x->order > y->order) - (x->order < y->order);
+}
+
+// Whether both can be in one checkpoint. Slices that overlap are found when they are written.
+static bool are_apart(const item_t* a, const item_t* b) {
+  return strcmp(a->name, b->name) || (*a->slice && *b->slice && strcmp(a->slice, b->slice));
 }
 
 // The variables of the scope or, failing these, of the graph.
@@ -86,11 +109,14 @@ static items_t list_items(weir_scope_t* s, const weir_saver_options_t* options) 
     saved = all;
   }
   if (!items || !saved) return (items_t){0};
-  for (int i = 0; i < count && !weir_scope_status(s); ++i) set_item(s, saved[i], &items[i]);
+  for (int i = 0; i < count && !weir_scope_status(s); ++i) {
+    set_item(s, saved[i], &items[i]);
+    items[i].order = i;
+  }
   if (weir_scope_status(s)) return (items_t){0};
   qsort(items, (size_t)count, sizeof(*items), compare_items);
   for (int i = 1; i < count; ++i) {
-    if (strcmp(items[i - 1].name, items[i].name)) continue;
+    if (are_apart(&items[i - 1], &items[i])) continue;
     weir_scope_fail(
         s, WEIR_STATUS(INVALID_ARGUMENT, "saver: two variables are called '%s'", items[i].name));
   }
@@ -113,7 +139,8 @@ static weir_edge_t strings(weir_scope_t* s, const char* name, const char* const*
 
 static weir_edge_t names_const(weir_scope_t* s, const char* name, items_t list, bool is_slices) {
   const char** values = weir_scope_alloc(s, (size_t)list.count, sizeof(*values));
-  for (int i = 0; values && i < list.count; ++i) values[i] = is_slices ? "" : list.items[i].name;
+  for (int i = 0; values && i < list.count; ++i)
+    values[i] = is_slices ? list.items[i].slice : list.items[i].name;
   return values ? strings(s, name, values, list.count) : WEIR_NO_EDGE;
 }
 

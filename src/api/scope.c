@@ -47,6 +47,11 @@ weir_graph_t* weir_scope_graph(const weir_scope_t* scope) {
   return scope->root->graph;
 }
 
+const char* weir_scope_prefix(const weir_scope_t* scope) {
+  WEIR_ASSERT_ARG(scope);
+  return scope->prefix;
+}
+
 weir_status_t* weir_scope_take_error(weir_scope_t* scope) {
   WEIR_ASSERT_ARG(scope);
   weir_status_t* status = scope->root->status;

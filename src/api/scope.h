@@ -6,6 +6,7 @@
 #include "graph/graph.h"
 #include "weir/attrs.h"
 #include "weir/eager.h"
+#include "weir/partition.h"
 #include "weir/scope.h"
 
 // The edges collected under one key.
@@ -53,6 +54,10 @@ weir_node_t* weir_scope_add(weir_scope_t* scope, const char* op, const char* nam
 WEIR_INLINE weir_edge_t weir_scope_first(weir_node_t* node) {
   return (weir_edge_t){.node = node, .index = 0};
 }
+
+// A variable; |part|: NULL, or which slice of a larger tensor it is. What weir_variable does.
+weir_edge_t weir_scope_add_variable(weir_scope_t* scope, const char* name, weir_edge_t initial,
+                                    const weir_variable_part_t* part, bool is_trainable);
 
 // |edge|, which may be of another eager scope where |scope| is one: what stands for it here. As it
 // is on other scopes, and where it is none.

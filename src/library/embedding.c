@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "nodes.h"
+#include "parts.h"
 #include "weights.h"
 
 // ---- one part ----
@@ -30,9 +31,9 @@ static weir_edge_t clip(weir_scope_t* s, weir_edge_t rows, int first, float max_
   return weir_real_div(s, weir_mul(s, rows, limit), weir_maximum(s, norm, limit));
 }
 
-// Through the variable itself, where there is one: its value need not be read whole.
-static weir_edge_t gather(weir_scope_t* s, weir_edge_t table, weir_edge_t ids, float max_norm) {
+weir_edge_t weir_lib_gather(weir_scope_t* s, weir_edge_t table, weir_edge_t ids, float max_norm) {
   if (weir_scope_status(s)) return WEIR_LIB_NONE;
+  s = weir_lib_beside(s, table);
   const bool is_variable = !strcmp(weir_node_op(table.node), "ReadVariableOp");
   weir_edge_t rows =
       is_variable ? weir_resource_gather(s, weir_variable_handle(table), ids, weir_edge_type(table))
@@ -42,14 +43,9 @@ static weir_edge_t gather(weir_scope_t* s, weir_edge_t table, weir_edge_t ids, f
 
 // ---- several parts ----
 
-// Which part each id is in, and its row there.
-typedef struct place_t {
-  weir_edge_t part, row;
-} place_t;
-
-static place_t place_mod(weir_scope_t* s, weir_edge_t ids, int count) {
+static weir_lib_place_t place_mod(weir_scope_t* s, weir_edge_t ids, int count) {
   weir_edge_t parts = weir_lib_number(s, weir_edge_type(ids), count);
-  return (place_t){weir_floor_mod(s, ids, parts), weir_floor_div(s, ids, parts)};
+  return (weir_lib_place_t){weir_floor_mod(s, ids, parts), weir_floor_div(s, ids, parts)};
 }
 
 // The number of rows of all parts together, of |dtype|.
@@ -68,7 +64,7 @@ static weir_edge_t total_rows(weir_scope_t* s, weir_tables_t tables, weir_dtype_
 }
 
 // The first |extra| parts have one row more than the |least| of the others.
-static place_t place_div(weir_scope_t* s, weir_tables_t tables, weir_edge_t ids) {
+static weir_lib_place_t place_div(weir_scope_t* s, weir_tables_t tables, weir_edge_t ids) {
   const weir_dtype_t dtype = weir_edge_type(ids);
   weir_edge_t parts = weir_lib_number(s, dtype, tables.count);
   weir_edge_t total = total_rows(s, tables, dtype);
@@ -79,7 +75,25 @@ static place_t place_div(weir_scope_t* s, weir_tables_t tables, weir_edge_t ids)
       weir_maximum(s, weir_floor_div(s, ids, most), weir_floor_div(s, beyond, least));
   weir_edge_t row = weir_select_v2(s, weir_less(s, part, extra), weir_floor_mod(s, ids, most),
                                    weir_floor_mod(s, beyond, least));
-  return (place_t){part, row};
+  return (weir_lib_place_t){part, row};
+}
+
+weir_lib_deal_t weir_lib_deal(weir_scope_t* s, weir_tables_t tables, weir_edge_t flat,
+                              weir_partition_t partition) {
+  const int count = tables.count;
+  if (weir_scope_status(s)) return (weir_lib_deal_t){0};
+  weir_lib_place_t place = weir_lib_place(s, tables, flat, partition);
+  weir_edge_t part = weir_lib_cast(s, place.part, WEIR_DTYPE_INT32);
+  weir_edge_t order = weir_range(s, weir_const_int(s, 0), weir_size(s, flat), weir_const_int(s, 1));
+  weir_lib_deal_t deal = {.rows = weir_dynamic_partition(s, place.row, part, count),
+                          .orders = weir_dynamic_partition(s, order, part, count)};
+  return weir_scope_status(s) ? (weir_lib_deal_t){0} : deal;
+}
+
+weir_lib_place_t weir_lib_place(weir_scope_t* s, weir_tables_t tables, weir_edge_t ids,
+                                weir_partition_t partition) {
+  return partition == WEIR_PARTITION_DIV ? place_div(s, tables, ids)
+                                         : place_mod(s, ids, tables.count);
 }
 
 // Back from [n, row…] to [ids…, row…].
@@ -94,17 +108,13 @@ static weir_edge_t gather_parts(weir_scope_t* s, weir_tables_t tables, weir_edge
   const int count = tables.count;
   weir_edge_t flat = weir_reshape(s, ids, weir_lib_vector(s, -1));
   if (weir_scope_status(s)) return WEIR_LIB_NONE;
-  place_t place = options->partition == WEIR_PARTITION_DIV ? place_div(s, tables, flat)
-                                                           : place_mod(s, flat, count);
-  weir_edge_t part = weir_lib_cast(s, place.part, WEIR_DTYPE_INT32);
-  weir_edge_t order = weir_range(s, weir_const_int(s, 0), weir_size(s, flat), weir_const_int(s, 1));
-  weir_edge_t rows = weir_dynamic_partition(s, place.row, part, count);
-  weir_edge_t orders = weir_dynamic_partition(s, order, part, count);
+  weir_lib_deal_t deal = weir_lib_deal(s, tables, flat, options->partition);
   weir_edge_t* edges = weir_scope_alloc(s, 2 * (size_t)count, sizeof(*edges));
   if (!edges || weir_scope_status(s)) return WEIR_LIB_NONE;
   for (int i = 0; i < count; ++i) {
-    edges[i] = (weir_edge_t){orders.node, i};
-    edges[count + i] = gather(s, tables.items[i], (weir_edge_t){rows.node, i}, options->max_norm);
+    edges[i] = (weir_edge_t){deal.orders.node, i};
+    edges[count + i] =
+        weir_lib_gather(s, tables.items[i], (weir_edge_t){deal.rows.node, i}, options->max_norm);
   }
   return unflatten(s, weir_parallel_dynamic_stitch(s, edges, count, edges + count, count), ids);
 }
@@ -128,7 +138,7 @@ weir_edge_t weir_embedding_lookup_with(weir_scope_t* scope, weir_tables_t tables
   options = options ? options : &(const weir_embedding_options_t){0};
   if (!check_tables(scope, "embedding_lookup", tables, ids)) return WEIR_LIB_NONE;
   weir_scope_t* s = weir_scope_in(scope, "embedding_lookup");
-  if (tables.count == 1) return gather(s, tables.items[0], ids, options->max_norm);
+  if (tables.count == 1) return weir_lib_gather(s, tables.items[0], ids, options->max_norm);
   return gather_parts(s, tables, ids, options);
 }
 

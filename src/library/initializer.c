@@ -2,8 +2,10 @@
 #include "weir/initializer.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "nodes.h"
+#include "weights.h"
 #include "weir/plugin.h"
 
 // A normal distribution cut off at two deviations has this deviation itself.
@@ -67,7 +69,9 @@ typedef struct builder_t {
   weir_scope_t* scope;
   weir_dtype_t dtype;
   weir_dims_t shape;
-  weir_edge_t dims;  // |shape| as a vector
+  weir_dims_t whole;  // of which |shape| is a part
+  int64_t begin;      // its first row there
+  weir_edge_t dims;   // |shape| as a vector
   weir_lib_seeds_t seeds;
 } builder_t;
 
@@ -102,8 +106,8 @@ static weir_edge_t truncated_normal(const builder_t* b, double mean, double devi
 
 // How many inputs and outputs a unit has: the last two dimensions, times the receptive field.
 static double fan(const builder_t* b, weir_fan_t kind) {
-  const int rank = b->shape.rank;
-  const int64_t* dims = b->shape.dims;
+  const int rank = b->whole.rank;
+  const int64_t* dims = b->whole.dims;
   double field = 1;
   for (int i = 0; i < rank - 2; ++i) field *= (double)dims[i];
   double in = rank == 0 ? 1 : rank == 1 ? (double)dims[0] : field * (double)dims[rank - 2];
@@ -126,10 +130,10 @@ static weir_edge_t identity(const builder_t* b, double gain) {
     weir_lib_fail(b->scope, "identity initializer: needs a matrix, got rank %d", b->shape.rank);
     return WEIR_LIB_NONE;
   }
-  int64_t rows = b->shape.dims[0];
-  weir_edge_t places = weir_range(b->scope, weir_const_int(b->scope, 0),
-                                  weir_lib_number(b->scope, WEIR_DTYPE_INT32, (double)rows),
-                                  weir_const_int(b->scope, 1));
+  const double begin = (double)b->begin, end = begin + (double)b->shape.dims[0];
+  weir_edge_t places =
+      weir_range(b->scope, weir_lib_number(b->scope, WEIR_DTYPE_INT32, begin),
+                 weir_lib_number(b->scope, WEIR_DTYPE_INT32, end), weir_const_int(b->scope, 1));
   weir_edge_t columns = weir_lib_number(b->scope, WEIR_DTYPE_INT32, (double)b->shape.dims[1]);
   return weir_one_hot(b->scope, places, columns, number(b, gain), number(b, 0));
 }
@@ -174,20 +178,29 @@ static weir_edge_t build(const builder_t* b, const weir_init_t* init) {
   }
 }
 
+// The part's rows of all.
+static weir_edge_t cut(const builder_t* b, weir_edge_t value) {
+  if (b->whole.rank == 0 || b->shape.dims[0] == b->whole.dims[0]) return value;
+  int64_t first[WEIR_MAX_RANK] = {b->begin};
+  weir_edge_t begin = weir_lib_ints(b->scope, first, b->whole.rank);
+  return weir_slice(b->scope, value, begin, weir_lib_ints(b->scope, b->shape.dims, b->shape.rank));
+}
+
 // A value of the caller's must be what the variable is.
 static weir_edge_t check_value(const builder_t* b, weir_edge_t value) {
   if (!weir_lib_ready(b->scope, "initializer", value)) return WEIR_LIB_NONE;
-  bool is_same = weir_edge_type(value) == b->dtype && weir_lib_rank(value) == b->shape.rank;
-  for (int i = 0; is_same && i < b->shape.rank; ++i)
-    is_same = weir_lib_dim(value, i) == b->shape.dims[i];
-  if (is_same) return value;
+  bool is_same = weir_edge_type(value) == b->dtype && weir_lib_rank(value) == b->whole.rank;
+  for (int i = 0; is_same && i < b->whole.rank; ++i)
+    is_same = weir_lib_dim(value, i) == b->whole.dims[i];
+  if (is_same) return cut(b, value);
   weir_lib_fail(b->scope, "initializer: value '%s' is not of the variable's type and shape",
                 weir_node_name(value.node));
   return WEIR_LIB_NONE;
 }
 
-weir_edge_t weir_init_edge(weir_scope_t* scope, weir_init_t init, weir_dtype_t dtype,
-                           weir_dims_t shape) {
+static weir_edge_t start(builder_t b, weir_init_t init) {
+  weir_scope_t* scope = b.scope;
+  const weir_dims_t shape = b.whole;
   if (weir_scope_status(scope)) return WEIR_LIB_NONE;
   if (shape.rank < 0) weir_lib_fail(scope, "initializer: the rank of the variable is not known");
   for (int i = 0; i < shape.rank; ++i) {
@@ -204,11 +217,29 @@ weir_edge_t weir_init_edge(weir_scope_t* scope, weir_init_t init, weir_dtype_t d
     weir_lib_fail(scope, "initializer: scale must be positive, got %g", init.first);
     return WEIR_LIB_NONE;
   }
-  builder_t b = {.scope = scope, .dtype = dtype, .shape = shape};
   if (init.kind == WEIR_INIT_VALUE) return check_value(&b, init.value);
-  b.dims = weir_lib_ints(scope, shape.dims, shape.rank);
+  b.dims = weir_lib_ints(scope, b.shape.dims, shape.rank);
   b.seeds = weir_lib_seeds(scope, init.seed, init.graph_seed);
   return build(&b, &init);
+}
+
+weir_edge_t weir_init_edge(weir_scope_t* scope, weir_init_t init, weir_dtype_t dtype,
+                           weir_dims_t shape) {
+  return start((builder_t){.scope = scope, .dtype = dtype, .shape = shape, .whole = shape}, init);
+}
+
+weir_edge_t weir_lib_init_part(weir_scope_t* scope, weir_init_t init, weir_dtype_t dtype,
+                               const weir_lib_part_of_t* part) {
+  int64_t dims[WEIR_MAX_RANK];
+  if (weir_scope_status(scope)) return WEIR_LIB_NONE;
+  memcpy(dims, part->whole.dims, sizeof(*dims) * (size_t)part->whole.rank);
+  dims[0] = part->rows;
+  builder_t b = {.scope = scope,
+                 .dtype = dtype,
+                 .shape = {dims, part->whole.rank, true},
+                 .whole = part->whole,
+                 .begin = part->begin};
+  return start(b, init);
 }
 
 weir_edge_t weir_weight(weir_scope_t* scope, const char* name, weir_init_t init,

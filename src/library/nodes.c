@@ -123,3 +123,8 @@ weir_lib_seeds_t weir_lib_seeds(weir_scope_t* scope, int64_t seed, int64_t graph
   // Any number that differs from op to op and is the same in every run.
   return (weir_lib_seeds_t){graph_seed, (int64_t)weir_graph_node_count(weir_scope_graph(scope))};
 }
+
+weir_scope_t* weir_lib_beside(weir_scope_t* scope, weir_edge_t edge) {
+  const char* device = edge.node ? weir_node_device(edge.node) : "";
+  return *device ? weir_scope_on(scope, device) : scope;
+}

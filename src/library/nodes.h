@@ -48,6 +48,9 @@ weir_edge_t weir_lib_concat(weir_scope_t* scope, weir_edge_t a, weir_edge_t b, i
 // One of two values by a scalar predicate; only the branch that is taken runs.
 weir_edge_t weir_lib_merge(weir_scope_t* scope, weir_edge_t when_false, weir_edge_t when_true);
 
+// |scope| on the device of |edge|, where that has one.
+weir_scope_t* weir_lib_beside(weir_scope_t* scope, weir_edge_t edge);
+
 // The two seeds of a random op, as TensorFlow derives them from an op's and a graph's.
 typedef struct weir_lib_seeds_t {
   int64_t seed, seed2;

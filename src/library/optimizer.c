@@ -8,6 +8,7 @@
 #include "nodes.h"
 #include "weir/clip.h"
 #include "weir/ops.h"
+#include "weir/partition.h"
 
 // ---- small graphs ----
 
@@ -49,14 +50,35 @@ static weir_edge_t extent(weir_scope_t* scope, weir_edge_t initial) {
   return is_known ? weir_const_ints(scope, known, rank) : weir_shape(scope, initial);
 }
 
+// "table/Adam_1": what a checkpoint calls the slots of a table's parts, of which the one of |part|
+// will be called "table/part_0/Adam_1". NULL after an error.
+static const char* name_of_slots(weir_scope_t* state, weir_edge_t part, const char* whole,
+                                 const char* slot) {
+  const char* beside = weir_node_name(part.node);
+  const size_t size = strlen(beside) + strlen(whole) + strlen(slot) + 32;
+  char* name = weir_scope_alloc(state, size, 1);
+  if (!name) return NULL;
+  snprintf(name, size, "%s/%s", beside, slot);
+  int number = 0;
+  while (weir_graph_find_node(weir_scope_graph(state), name))
+    snprintf(name, size, "%s/%s_%d", beside, slot, ++number);
+  if (number) snprintf(name, size, "%s/%s_%d", whole, slot, number);
+  else snprintf(name, size, "%s/%s", whole, slot);
+  return name;
+}
+
 weir_edge_t weir_library_slot(weir_scope_t* state, const weir_variable_info_t* variable,
                               const char* name, float value) {
   if (weir_scope_status(state)) return (weir_edge_t){0};
   weir_scope_t* beside = weir_scope_on(weir_scope_at(state, weir_node_name(variable->handle.node)),
                                        weir_node_device(variable->handle.node));
   weir_edge_t fill = weir_library_scalar(beside, value, weir_edge_type(variable->initial));
-  return weir_state_variable(beside, name,
-                             weir_fill(beside, extent(beside, variable->initial), fill));
+  weir_edge_t initial = weir_fill(beside, extent(beside, variable->initial), fill);
+  weir_variable_part_t part;
+  if (!weir_variable_part(state, variable->handle, &part))
+    return weir_state_variable(beside, name, initial);
+  part.name = name_of_slots(state, variable->handle, part.name, name);
+  return part.name ? weir_part_variable(beside, name, initial, &part, false) : (weir_edge_t){0};
 }
 
 bool weir_library_find_variable(const weir_scope_t* scope, weir_edge_t edge,

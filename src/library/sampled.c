@@ -2,19 +2,8 @@
 #include "weir/sampled.h"
 
 #include "nodes.h"
+#include "parts.h"
 #include "weir/loss.h"
-
-// What both losses start from.
-typedef struct problem_t {
-  weir_scope_t* scope;
-  weir_tables_t weights, biases;
-  weir_edge_t labels;  // int64 [batch, num_true]
-  weir_edge_t inputs;  // [batch, size]
-  int num_true, num_sampled;
-  int64_t num_classes, size;
-  bool is_removing_hits;
-  const weir_sampled_options_t* options;
-} problem_t;
 
 // Logits [batch, num_true + num_sampled], and the distribution that they should have.
 typedef struct sampled_t {
@@ -26,7 +15,7 @@ typedef struct rows_t {
   weir_edge_t of_labels, of_sample;
 } rows_t;
 
-static weir_candidates_t sample(const problem_t* p) {
+static weir_candidates_t sample(const weir_lib_classes_t* p) {
   weir_candidates_t c = p->options->sampled;
   if (!c.candidates.node) {
     const weir_lib_seeds_t seeds =
@@ -43,7 +32,7 @@ static weir_candidates_t sample(const problem_t* p) {
 }
 
 // One lookup for both: where labels and sample share a row, it is sent once a part.
-static rows_t look_up(const problem_t* p, weir_tables_t tables, weir_edge_t flat_labels,
+static rows_t look_up(const weir_lib_classes_t* p, weir_tables_t tables, weir_edge_t flat_labels,
                       weir_edge_t candidates) {
   weir_scope_t* s = p->scope;
   weir_edge_t ids = weir_lib_concat(s, flat_labels, candidates, 0);
@@ -55,7 +44,7 @@ static rows_t look_up(const problem_t* p, weir_tables_t tables, weir_edge_t flat
 }
 
 // inputs · weights of their own labels: [batch, num_true].
-static weir_edge_t true_logits(const problem_t* p, weir_edge_t rows) {
+static weir_edge_t true_logits(const weir_lib_classes_t* p, weir_edge_t rows) {
   weir_scope_t* s = p->scope;
   weir_edge_t column = weir_expand_dims(s, p->inputs, weir_const_int(s, 1));
   weir_edge_t own = weir_reshape(s, rows, weir_lib_vector(s, -1, p->num_true, p->size));
@@ -63,7 +52,8 @@ static weir_edge_t true_logits(const problem_t* p, weir_edge_t rows) {
 }
 
 // Labels that happen to be in the sample get a logit of about -infinity.
-static weir_edge_t remove_hits(const problem_t* p, weir_edge_t logits, weir_edge_t candidates) {
+static weir_edge_t remove_hits(const weir_lib_classes_t* p, weir_edge_t logits,
+                               weir_edge_t candidates) {
   weir_scope_t* s = p->scope;
   weir_compute_accidental_hits_result_t hits =
       weir_compute_accidental_hits(s, p->labels, candidates, p->num_true);
@@ -85,16 +75,25 @@ static weir_edge_t subtract_log(weir_scope_t* s, weir_edge_t logits, weir_edge_t
   return weir_sub(s, logits, weir_log(s, expected));
 }
 
-static sampled_t compute_logits(const problem_t* p) {
+// Computed on the scope, from rows that come from where the weights are.
+static weir_lib_scores_t scores_of_rows(const weir_lib_classes_t* p, weir_edge_t flat,
+                                        weir_edge_t candidates) {
   weir_scope_t* s = p->scope;
-  weir_edge_t flat = weir_reshape(s, p->labels, weir_lib_vector(s, -1));
-  weir_candidates_t c = sample(p);
-  rows_t weights = look_up(p, p->weights, flat, c.candidates);
-  rows_t biases = look_up(p, p->biases, flat, c.candidates);
+  rows_t weights = look_up(p, p->weights, flat, candidates);
+  rows_t biases = look_up(p, p->biases, flat, candidates);
   weir_edge_t sampled = weir_mat_mul(s, p->inputs, weights.of_sample, .transpose_b = true);
   weir_edge_t own_bias = weir_reshape(s, biases.of_labels, weir_lib_vector(s, -1, p->num_true));
   weir_edge_t own = weir_add_v2(s, true_logits(p, weights.of_labels), own_bias);
-  sampled = weir_add_v2(s, sampled, biases.of_sample);
+  return (weir_lib_scores_t){own, weir_add_v2(s, sampled, biases.of_sample)};
+}
+
+static sampled_t compute_logits(const weir_lib_classes_t* p) {
+  weir_scope_t* s = p->scope;
+  weir_edge_t flat = weir_reshape(s, p->labels, weir_lib_vector(s, -1));
+  weir_candidates_t c = sample(p);
+  weir_lib_scores_t scores = p->options->on_parts ? weir_lib_scores_on_parts(p, flat, c.candidates)
+                                                  : scores_of_rows(p, flat, c.candidates);
+  weir_edge_t own = scores.own, sampled = scores.sampled;
   if (weir_scope_status(s)) return (sampled_t){0};
   if (p->is_removing_hits) sampled = remove_hits(p, sampled, c.candidates);
   own = subtract_log(s, own, c.true_expected);
@@ -107,7 +106,7 @@ static sampled_t compute_logits(const problem_t* p) {
 }
 
 // Checks arguments and fills defaults in; false after an error.
-static bool prepare(problem_t* p, const char* what, bool default_removing) {
+static bool prepare(weir_lib_classes_t* p, const char* what, bool default_removing) {
   weir_scope_t* scope = p->scope;
   if (!weir_lib_is_ready(scope, what, p->weights.items, p->weights.count) ||
       !weir_lib_is_ready(scope, what, p->biases.items, p->biases.count) ||
@@ -120,6 +119,9 @@ static bool prepare(problem_t* p, const char* what, bool default_removing) {
   if (p->weights.count <= 0 || p->biases.count <= 0)
     weir_lib_fail(scope, "%s: needs weights and biases, got %d and %d tables", what,
                   p->weights.count, p->biases.count);
+  else if (o->on_parts && p->weights.count != p->biases.count)
+    weir_lib_fail(scope, "%s: on parts there are as many biases as weights, got %d and %d", what,
+                  p->biases.count, p->weights.count);
   else if (p->num_true <= 0 || p->num_sampled <= 0 || p->num_classes <= 0)
     weir_lib_fail(scope,
                   "%s: counts must be positive, got num_true %d, num_sampled %d, "
@@ -141,14 +143,14 @@ weir_edge_t weir_sampled_softmax_loss_with(weir_scope_t* scope, weir_tables_t we
                                            weir_edge_t inputs, int num_sampled, int64_t num_classes,
                                            const weir_sampled_options_t* options) {
   options = options ? options : &(const weir_sampled_options_t){0};
-  problem_t p = {.scope = scope,
-                 .weights = weights,
-                 .biases = biases,
-                 .labels = labels,
-                 .inputs = inputs,
-                 .num_sampled = num_sampled,
-                 .num_classes = num_classes,
-                 .options = options};
+  weir_lib_classes_t p = {.scope = scope,
+                          .weights = weights,
+                          .biases = biases,
+                          .labels = labels,
+                          .inputs = inputs,
+                          .num_sampled = num_sampled,
+                          .num_classes = num_classes,
+                          .options = options};
   if (!prepare(&p, "sampled_softmax_loss", true)) return WEIR_LIB_NONE;
   sampled_t sampled = compute_logits(&p);
   if (weir_scope_status(scope)) return WEIR_LIB_NONE;
@@ -160,14 +162,14 @@ weir_edge_t weir_nce_loss_with(weir_scope_t* scope, weir_tables_t weights, weir_
                                weir_edge_t labels, weir_edge_t inputs, int num_sampled,
                                int64_t num_classes, const weir_sampled_options_t* options) {
   options = options ? options : &(const weir_sampled_options_t){0};
-  problem_t p = {.scope = scope,
-                 .weights = weights,
-                 .biases = biases,
-                 .labels = labels,
-                 .inputs = inputs,
-                 .num_sampled = num_sampled,
-                 .num_classes = num_classes,
-                 .options = options};
+  weir_lib_classes_t p = {.scope = scope,
+                          .weights = weights,
+                          .biases = biases,
+                          .labels = labels,
+                          .inputs = inputs,
+                          .num_sampled = num_sampled,
+                          .num_classes = num_classes,
+                          .options = options};
   if (!prepare(&p, "nce_loss", false)) return WEIR_LIB_NONE;
   sampled_t sampled = compute_logits(&p);
   if (weir_scope_status(scope)) return WEIR_LIB_NONE;

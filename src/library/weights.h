@@ -7,6 +7,14 @@
 
 // |init|, or |fallback| with its seeds where it is WEIR_INIT_DEFAULT.
 weir_init_t weir_lib_init(weir_init_t init, weir_init_t fallback);
+// Rows |begin| to |begin| + |rows| of a variable of shape |whole|, which has rows.
+typedef struct weir_lib_part_of_t {
+  weir_dims_t whole;
+  int64_t begin, rows;
+} weir_lib_part_of_t;
+// What such a part starts with.
+weir_edge_t weir_lib_init_part(weir_scope_t* scope, weir_init_t init, weir_dtype_t dtype,
+                               const weir_lib_part_of_t* part);
 // |shared| when given, else a trainable variable that starts with weir_lib_init(init, fallback).
 weir_edge_t weir_lib_weight(weir_scope_t* scope, const char* name, weir_edge_t shared,
                             weir_init_t init, weir_init_t fallback, weir_dtype_t dtype,

@@ -1,0 +1,71 @@
+// part.c — Variables that are slices of larger tensors, of which their handles tell.
+#include "api/part.h"
+
+#include "api/scope.h"
+#include "file/slice.h"
+
+// What |part| says, against the shape of |initial| as far as it is known.
+static weir_status_t* check_part(const char* name, weir_edge_t initial,
+                                 const weir_variable_part_t* part) {
+  int rank = 0;
+  int64_t dims[WEIR_MAX_RANK];
+  weir_slice_t slice;
+  char text[WEIR_SHAPE_TEXT_SIZE];
+  if (!part->name || !part->slice)
+    return WEIR_STATUS(INVALID_ARGUMENT, "variable '%s' is a part without %s", name,
+                       part->name ? "a slice" : "the name of the whole");
+  weir_status_t* status = weir_slice_parse_spec(weir_view_of(part->slice), &rank, dims, &slice);
+  if (!status) status = weir_slice_resolve(&slice, rank, dims);
+  if (status) {
+    weir_status_destroy(status);
+    return WEIR_STATUS(INVALID_ARGUMENT, "variable '%s': '%s' is no slice of '%s'", name,
+                       part->slice, part->name);
+  }
+  const weir_shape_t* shape =
+      initial.node && !weir_edge_is_none(initial) ? weir_edge_shape(initial) : &weir_shape_unknown;
+  if (!weir_shape_is_full(shape)) return NULL;
+  if (shape->rank == rank && !memcmp(shape->dims, slice.lengths, sizeof(int64_t) * (size_t)rank))
+    return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "variable '%s' of shape %s is not the slice %s of '%s'",
+                     name, weir_shape_text(shape->rank, shape->dims, text), part->slice,
+                     part->name);
+}
+
+weir_edge_t weir_part_variable(weir_scope_t* scope, const char* name, weir_edge_t initial,
+                               const weir_variable_part_t* part, bool is_trainable) {
+  WEIR_ASSERT_ARG(scope);
+  if (scope->root->status || !WEIR_HAS_ARG(scope, part)) return WEIR_NO_EDGE;
+  weir_status_t* status = check_part(name ? name : "", initial, part);
+  if (!status) return weir_scope_add_variable(scope, name, initial, part, is_trainable);
+  weir_scope_fail(scope, status);
+  return WEIR_NO_EDGE;
+}
+
+static bool is_text(const weir_attr_t* attr) {
+  return attr && attr->kind == WEIR_ATTR_STRING && !attr->is_list;
+}
+
+weir_status_t* weir_part_of(const weir_node_t* handle, weir_arena_t* arena,
+                            weir_variable_part_t* out_part) {
+  const weir_attr_t* name = weir_attrs_find(handle->def.attrs, WEIR_PART_NAME);
+  const weir_attr_t* slice = weir_attrs_find(handle->def.attrs, WEIR_PART_SLICE);
+  *out_part = (weir_variable_part_t){0};
+  if (!is_text(name) || !is_text(slice)) return NULL;
+  out_part->name = weir_arena_strndup(arena, name->u.s.data, name->u.s.size);
+  out_part->slice = weir_arena_strndup(arena, slice->u.s.data, slice->u.s.size);
+  return out_part->name && out_part->slice ? NULL : weir_out_of_memory();
+}
+
+bool weir_variable_part(weir_scope_t* scope, weir_edge_t variable, weir_variable_part_t* out_part) {
+  WEIR_ASSERT_ARG(scope);
+  if (scope->root->status || !WEIR_HAS_ARG(scope, variable.node)) return false;
+  const weir_node_t* node = variable.node;
+  if (node->def.input_count == 1 && weir_edge_dtype(node->inputs[0]) == WEIR_DTYPE_RESOURCE)
+    node = node->inputs[0].node;
+  weir_variable_part_t part = {0};
+  weir_status_t* status = weir_part_of(node, &scope->root->arena, &part);
+  if (status) weir_scope_fail(scope, status);
+  if (status || !part.name) return false;
+  if (out_part) *out_part = part;
+  return true;
+}

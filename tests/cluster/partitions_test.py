@@ -1,0 +1,17 @@
+"""Variables in parts on two parameter servers: rows, or logits, cross, and the losses are those of one process."""
+import numpy as np
+import pytest
+
+from partitions_test import same_checkpoints, weir
+
+
+@pytest.mark.parametrize('loss', ['sampled_softmax', 'nce_on_parts', 'softmax'])
+def test_parameter_servers(cluster, tmp_path, loss):
+    """Each server writes its slices; TensorFlow reads them as the whole, and a process reads them in other parts."""
+    want = weir(3, 'div', loss, 'adagrad', save=tmp_path / 'want')
+    got = weir(3, 'div', loss, 'adagrad', save=tmp_path / 'got', target=cluster.target)
+    np.testing.assert_allclose(got, want, 1e-5)
+    same_checkpoints(tmp_path / 'got', tmp_path / 'want')
+    assert len(list(tmp_path.glob('got.data-*'))) == 2
+    after = [weir(parts, 'div', loss, 'adagrad', load=tmp_path / start) for parts, start in ((2, 'got'), (3, 'want'))]
+    np.testing.assert_allclose(*after, 1e-5)
