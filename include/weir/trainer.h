@@ -97,8 +97,10 @@ typedef struct weir_fit_options_t {
   // since servers were lost then: the loop waits for them, and goes on. The step that failed may
   // have been taken in part. No node: such errors end the loop.
   weir_edge_t uninitialized;
-  bool is_worker;       // not the chief: waits for it, and neither initialises, restores nor writes
-  double lost_seconds;  // how long no step may succeed; 0: 600, negative: such errors end the loop
+  bool is_worker;  // not the chief: waits for it, and neither initialises, restores nor writes
+  // How long no step may succeed; 0: 600, negative: such errors end the loop. The error then says
+  // how often it was tried to begin again, and with what the last attempt ended.
+  double lost_seconds;
   // What steps, checkpoints and events are counted by, max_steps too: the value of the variable
   // that all of them count on (weir_global_step). No node: the steps of this loop.
   weir_edge_t global_step;
@@ -118,7 +120,7 @@ typedef struct weir_fit_options_t {
   // Checkpoints are written on a thread while steps go on (weir_save_options_t.in_background),
   // which takes as much memory again as the variables do. When one is due before the last is
   // written, steps wait for that where the step's number or metric asks for it; by time it is put
-  // off. This way steps wait for every save, as they always do for a session with a |target|.
+  // off. This way steps wait for every save.
   bool save_in_foreground;
   bool allow_nan;  // go on when the loss is NaN; else that is INVALID_ARGUMENT, naming the step
 } weir_fit_options_t;

@@ -25,9 +25,12 @@ typedef struct weir_fit_loop_t {
   float metric;         // of this step; NaN: it was not evaluated
   int evaluations_bad;  // in a row
   bool is_over;         // result.reason says why
+  // Where the state of the last beginning comes from, for who reads of it.
+  const char* source;  // in words
   // Servers that are lost:
   double lost_since;   // seconds, of the first failure after the last step; 0: none
   double retry_pause;  // seconds before the next attempt
+  int attempts;        // to begin again since then
   int unready;         // how often a variable had no value since then
   // What ends a step that goes on after a signal:
   weir_cancellation_t* cancellation;  // NULL: nothing

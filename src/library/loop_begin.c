@@ -88,6 +88,7 @@ static weir_status_t* resume(weir_fit_loop_t* loop) {
   if (status) return status;
   loop->result.is_resumed = path != NULL;
   if (path) loop->state.step = loop->saved_step = step_of(path);
+  if (path) loop->source = "from a checkpoint";
   if (refused) {
     snprintf(what, sizeof(what), "damaged checkpoints passed over, %s%s",
              path ? "going on from " : "beginning anew", path ? path : "");
@@ -101,6 +102,7 @@ static weir_status_t* resume(weir_fit_loop_t* loop) {
 // Restores or, without a checkpoint, initialises.
 static weir_status_t* make_state(weir_fit_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
+  loop->source = "from the beginning";
   if (o->saver && !o->no_resume) WEIR_TRY(resume(loop));
   return !loop->result.is_resumed && o->init ? run_node(loop, o->init) : NULL;
 }
@@ -122,6 +124,7 @@ static weir_status_t* still_missing(const weir_tensor_t* names) {
 static weir_status_t* make_missing_state(weir_fit_loop_t* loop) {
   weir_tensor_t* names = NULL;
   weir_status_t* status = NULL;
+  loop->source = "with what servers have";
   WEIR_TRY(fetch(loop, loop->o->uninitialized, &names));
   if (weir_tensor_count(names))
     status = loop->o->is_worker ? still_missing(names) : make_state(loop);
@@ -166,6 +169,24 @@ static void rest(weir_fit_loop_t* loop) {
   }
 }
 
+// Says on standard error how it goes on.
+static void note_return(weir_fit_loop_t* loop) {
+  char what[64];
+  snprintf(what, sizeof(what), "going on at step %lld", (long long)loop->state.step);
+  weir_progress_note(&loop->progress, what, loop->source);
+}
+
+// The error that ends the loop says what was tried before.
+static weir_status_t* give_up(const weir_fit_loop_t* loop, weir_status_t* take_status) {
+  return weir_status_prefix(
+      take_status,
+      "fit: servers are lost, or never came: in %.0f s and %d attempts the loop %s; the last ended "
+      "with: ",
+      weir_loop_now() - loop->lost_since, loop->attempts,
+      loop->o->is_worker ? "waited in vain for the chief to restore or initialise"
+                         : "could not restore or initialise what was missing");
+}
+
 weir_status_t* weir_loop_recover(weir_fit_loop_t* loop, weir_status_t* take_status) {
   const bool was_lost = is_lost(loop, take_status);
   bool is_still = was_lost;
@@ -176,11 +197,15 @@ weir_status_t* weir_loop_recover(weir_fit_loop_t* loop, weir_status_t* take_stat
                          weir_status_message(take_status));
     weir_status_destroy(take_status);
     rest(loop);
+    if (!loop->is_over) ++loop->attempts;
     take_status = loop->is_over ? NULL : begin(loop);
     is_still = is_lost(loop, take_status);
   }
-  if (was_lost && !take_status && !loop->is_over) ++loop->result.recoveries;
-  return take_status;
+  if (!was_lost || loop->is_over) return take_status;
+  if (take_status) return give_up(loop, take_status);
+  ++loop->result.recoveries;
+  note_return(loop);
+  return NULL;
 }
 
 weir_status_t* weir_loop_begin(weir_fit_loop_t* loop) {

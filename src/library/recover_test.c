@@ -215,6 +215,23 @@ static void test_master(void** state) {
   close_process(p);
 }
 
+// It restarts when the last step was taken but not saved: what was lost is taken again.
+static void test_at_the_end(void** state) {
+  world_t* w = *state;
+  start_all(w);
+  process_t* p = open_process(w);
+  p->lose_at[PS] = 16;
+  check_ok(weir_fit(p->session, p->step, p->loss, &p->result, .max_steps = 16, .init = p->init,
+                    .uninitialized = p->missing, .saver = p->saver, .directory = w->directory,
+                    .save_every = 5, .save_in_foreground = true, .on_step = lose_servers, .arg = p,
+                    .lost_seconds = 60, .is_quiet = true, .no_signals = true));
+  assert_int_equal(p->result.recoveries, 1);
+  assert_int_equal(p->result.taken, 17);  // the last one twice
+  assert_int_equal(p->result.step, 16);
+  assert_true(value_of(p, p->x) == 1024 / 65536.f);
+  close_process(p);
+}
+
 // Nothing was saved: it begins from the beginning.
 static void test_without_checkpoint(void** state) {
   world_t* w = *state;
@@ -363,6 +380,9 @@ static void test_gives_up(void** state) {
   check_error(weir_fit(p->session, p->step, p->loss, NULL, .uninitialized = p->missing,
                        .is_worker = true, .lost_seconds = 0.5, .is_quiet = true),
               WEIR_UNAVAILABLE, "the chief has not initialised: x, global_step");
+  check_error(weir_fit(p->session, p->step, p->loss, NULL, .uninitialized = p->missing,
+                       .is_worker = true, .lost_seconds = 0.5, .is_quiet = true),
+              WEIR_UNAVAILABLE, "attempts the loop waited in vain for the chief");
   check_error(weir_fit(p->session, p->step, p->loss, NULL, .is_worker = true),
               WEIR_INVALID_ARGUMENT, "uninitialized");
   check_error(weir_fit(p->session, p->step, p->loss, NULL, .init = p->init, .max_steps = 2,
@@ -396,6 +416,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {TEST(test_session),
                                      TEST(test_parameter_server),
                                      TEST(test_master),
+                                     TEST(test_at_the_end),
                                      TEST(test_without_checkpoint),
                                      TEST(test_chief),
                                      TEST(test_worker),

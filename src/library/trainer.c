@@ -108,7 +108,7 @@ static weir_status_t* note_step(weir_fit_loop_t* loop, const weir_tensor_t* glob
   ++loop->taken;
   ++loop->result.taken;
   loop->lost_since = loop->retry_pause = 0;
-  loop->unready = 0;
+  loop->unready = loop->attempts = 0;
   return NULL;
 }
 
@@ -198,8 +198,8 @@ static weir_status_t* after_step(weir_fit_loop_t* loop) {
   return check_steps(loop);
 }
 
-static weir_status_t* run(weir_fit_loop_t* loop) {
-  weir_status_t* status = check_steps(loop);
+static weir_status_t* take_steps(weir_fit_loop_t* loop) {
+  weir_status_t* status = NULL;
   while (!loop->is_over && !status) {
     weir_loop_heed(loop);
     if (loop->is_over) break;
@@ -220,8 +220,33 @@ static weir_status_t* run(weir_fit_loop_t* loop) {
       if (was_ended(loop, &status)) break;
     }
   }
-  weir_progress_end(&loop->progress);
-  return status ? weir_loop_end_save(loop, status) : weir_loop_save(loop);
+  return status;
+}
+
+// Servers may also be lost when the last step was taken but not saved. What is restored then is of
+// an earlier step, and there are steps to take again.
+static weir_status_t* save_end(weir_fit_loop_t* loop, bool* out_is_again) {
+  weir_status_t* status = weir_loop_save(loop);
+  if (loop->result.reason == WEIR_STOP_SIGNAL)
+    status = weir_status_prefix(status, "fit: asked to end, but the state was not saved: ");
+  *out_is_again = status && loop->result.reason == WEIR_STOP_STEPS;
+  if (!*out_is_again) return status;
+  loop->is_over = false;
+  status = weir_loop_recover(loop, status);
+  if (!status) status = check_steps(loop);
+  was_ended(loop, &status);
+  return status;
+}
+
+static weir_status_t* run(weir_fit_loop_t* loop) {
+  weir_status_t* status = check_steps(loop);
+  if (status) status = weir_loop_recover(loop, status);
+  for (bool is_again = true; is_again && !status;) {
+    status = take_steps(loop);
+    weir_progress_end(&loop->progress);
+    if (!status) status = save_end(loop, &is_again);
+  }
+  return status ? weir_loop_end_save(loop, status) : NULL;
 }
 
 // What would be passed over in silence is taken for a mistake.
