@@ -66,6 +66,8 @@ WEIR_API weir_scope_t* weir_scope_replica_with(weir_scope_t* scope, int ps_count
 // ---- waiting for the chief ----
 
 // Names of the variables made so far on the root scope that have no value yet: a string vector.
+// Whoever waits by it may take a step when it is empty: a chief that finds some without a value
+// (weir_fit, weir_wait_initialized) takes the values of all before it gives them new ones.
 WEIR_API weir_edge_t weir_uninitialized(weir_scope_t* scope);
 
 typedef struct weir_wait_options_t {

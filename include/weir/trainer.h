@@ -91,7 +91,8 @@ typedef struct weir_fit_options_t {
   weir_coordinator_t* coordinator;  // its stop ends the loop; NULL: none
 
   // In a cluster (weir/replicas.h). Every process runs the loop.
-  // Names of variables without a value (weir_uninitialized). Where there are any, the chief
+  // Names of variables without a value (weir_uninitialized). Where there are any, the chief takes
+  // the values of the others, too, lest somebody take a step with old and new ones, and
   // restores its latest checkpoint or, without one, runs |init|; where there are none it goes on
   // with what the servers have. It is looked at again when a step ends with UNAVAILABLE or ABORTED,
   // since servers were lost then: the loop waits for them, and goes on. The step that failed may

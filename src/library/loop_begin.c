@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "forget.h"
 #include "loop.h"
 #include "signals.h"
 
@@ -120,14 +121,21 @@ static weir_status_t* still_missing(const weir_tensor_t* names) {
   return WEIR_STATUS(UNAVAILABLE, "the chief has not initialised: %s", text);
 }
 
-// What servers have is kept: a chief that was started again goes on where the others are.
+static weir_status_t* make_anew(weir_fit_loop_t* loop) {
+  weir_node_t* forgetting = weir_lib_forgetting(loop->session, loop->o->uninitialized);
+  if (forgetting) WEIR_TRY(run_node(loop, forgetting));
+  return make_state(loop);
+}
+
+// What servers have is kept where none of it is missing: a chief that was started again goes on
+// where the others are.
 static weir_status_t* make_missing_state(weir_fit_loop_t* loop) {
   weir_tensor_t* names = NULL;
   weir_status_t* status = NULL;
   loop->source = "with what servers have";
   WEIR_TRY(fetch(loop, loop->o->uninitialized, &names));
   if (weir_tensor_count(names))
-    status = loop->o->is_worker ? still_missing(names) : make_state(loop);
+    status = loop->o->is_worker ? still_missing(names) : make_anew(loop);
   weir_tensor_release(names);
   return status;
 }

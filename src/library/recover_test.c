@@ -38,6 +38,7 @@ typedef struct process_t {
   struct process_t* other;  // who must have taken a step when they do, and waits for it then
   atomic_int taken;         // steps
   atomic_bool has_lost;     // a server
+  bool is_worker;           // of test_no_part_is_begun_alone
   bool is_patient;          // takes no second step before the other has lost one
 } process_t;
 
@@ -149,7 +150,7 @@ static weir_status_t* lose_servers(void* arg, const weir_fit_state_t* state, boo
       p->has_lost = true;
     }
   }
-  while (p->is_patient && !other->has_lost) usleep(1000);
+  while (p->is_patient && other && !other->has_lost) usleep(1000);
   return NULL;
 }
 
@@ -230,6 +231,83 @@ static void test_at_the_end(void** state) {
   assert_int_equal(p->result.step, 16);
   assert_true(value_of(p, p->x) == 1024 / 65536.f);
   close_process(p);
+}
+
+// ---- state that comes back in parts ----
+
+// x is on the parameter server, and y, which another server keeps, begins with what is in a queue.
+static process_t* open_parts(world_t* w, weir_node_t** out_put) {
+  process_t* p = calloc(1, sizeof(*p));
+  p->world = w;
+  check_ok(weir_graph_create(&p->graph));
+  p->scope = weir_scope_create(p->graph);
+  weir_scope_t *ps = weir_scope_on(p->scope, "/job:ps/task:0"),
+               *kept = weir_scope_on(p->scope, "/job:worker/task:0");
+  weir_edge_t queue = weir_fifo_queue_v2(kept, WEIR_TYPES(WEIR_DTYPE_FLOAT), .shared_name = "y0");
+  weir_edge_t zero = weir_const_float(kept, 0), one = weir_const_float(kept, 1);
+  weir_edge_t taken = weir_queue_dequeue_v2(kept, queue, WEIR_TYPES(WEIR_DTYPE_FLOAT));
+  p->x = weir_variable(ps, "x", weir_const_float(ps, 0));
+  p->loss = weir_variable(kept, "y", weir_ensure_shape(kept, taken, WEIR_SCALAR_SHAPE));
+  weir_node_t* steps[] = {
+      weir_assign_add_variable_op(ps, weir_variable_handle(p->x), weir_const_float(ps, 1)),
+      weir_assign_add_variable_op(kept, weir_variable_handle(p->loss), one)};
+  *out_put = weir_queue_enqueue_v2(kept, queue, &zero, 1);
+  p->step = weir_group(kept, "step", steps, 2);
+  p->missing = weir_uninitialized(p->scope);
+  p->init = weir_initializer(p->scope);
+  check_ok(weir_status_copy(weir_scope_status(p->scope)));
+  check_ok(weir_session_create(p->graph, &(const weir_session_options_t){.target = w->target},
+                               &p->session));
+  return p;
+}
+
+// Until x has a value, whatever else has none.
+static void wait_for_x(process_t* p) {
+  for (bool is_there = false; !is_there;) {
+    weir_tensor_t* names = NULL;
+    size_t size = 0;
+    const weir_step_spec_t spec = {WEIR_FETCHES(p->missing)};
+    weir_status_t* lost = weir_session_run(p->session, &spec, &names);
+    is_there = !lost && (weir_tensor_count(names) == 0 ||
+                         !strncmp(weir_tensor_string(names, 0, &size), "y", 1));
+    weir_status_destroy(lost);
+    weir_tensor_release(names);
+    usleep(1000);
+  }
+}
+
+static void* take_one_step(void* arg) {
+  process_t* p = arg;
+  p->status = weir_fit(p->session, p->step, p->loss, &p->result, .max_steps = 1, .init = p->init,
+                       .uninitialized = p->missing, .is_worker = p->is_worker, .lost_seconds = 60,
+                       .is_quiet = true, .no_signals = true);
+  return NULL;
+}
+
+// A worker takes no step while x has begun anew and y has not: y would be overwritten after it.
+static void test_no_part_is_begun_alone(void** state) {
+  world_t* w = *state;
+  start_all(w);
+  weir_node_t *put, *unused;
+  process_t *chief = open_parts(w, &put), *worker = open_parts(w, &unused);
+  worker->is_worker = true;
+  check_ok(weir_session_run_target(chief->session, put));
+  check_ok(weir_session_run_target(chief->session, chief->init));
+  for (int i = 0; i < 5; ++i) check_ok(weir_session_run_target(chief->session, chief->step));
+  restart(w, PS);
+  pthread_t threads[2];
+  assert_int_equal(pthread_create(&threads[0], NULL, take_one_step, chief), 0);
+  wait_for_x(worker);
+  assert_int_equal(pthread_create(&threads[1], NULL, take_one_step, worker), 0);
+  usleep(200000);  // what must not happen has time to
+  check_ok(weir_session_run_target(chief->session, put));
+  for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+  check_ok(chief->status);
+  check_ok(worker->status);
+  assert_true(value_of(chief, chief->x) == 2);
+  assert_true(value_of(chief, chief->loss) == 2);
+  close_process(worker);
+  close_process(chief);
 }
 
 // Nothing was saved: it begins from the beginning.
@@ -417,6 +495,7 @@ int main(void) {
                                      TEST(test_parameter_server),
                                      TEST(test_master),
                                      TEST(test_at_the_end),
+                                     TEST(test_no_part_is_begun_alone),
                                      TEST(test_without_checkpoint),
                                      TEST(test_chief),
                                      TEST(test_worker),

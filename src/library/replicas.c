@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "forget.h"
 #include "nodes.h"
 
 // ---- where things go ----
@@ -85,23 +86,39 @@ static weir_edge_t string_vector(weir_scope_t* scope, const char* const* strings
   return edge;
 }
 
+static const char kForget[] = "forget";  // the node's name, beside the edge's
+
 weir_edge_t weir_uninitialized(weir_scope_t* scope) {
   const int count = weir_scope_variable_count(scope);
   weir_scope_t* s = weir_scope_in(weir_scope_lift(scope), "uninitialized");
   const char** names = weir_scope_alloc(s, (size_t)count + 1, sizeof(*names));
   weir_edge_t* states = weir_scope_alloc(s, (size_t)count + 1, sizeof(*states));
-  if (!names || !states || weir_scope_status(s)) return WEIR_LIB_NONE;
+  weir_node_t** ends = weir_scope_alloc(s, (size_t)count + 1, sizeof(weir_node_t*));
+  if (!names || !states || !ends || weir_scope_status(s)) return WEIR_LIB_NONE;
   for (int i = 0; i < count; ++i) {
     weir_edge_t handle = weir_scope_variable_at(s, i).handle;
     const char* device = weir_node_device(handle.node);
     names[i] = weir_node_name(handle.node);
-    states[i] = weir_var_is_initialized_op(*device ? weir_scope_on(s, device) : s, handle);
+    weir_scope_t* there = *device ? weir_scope_on(s, device) : s;
+    states[i] = weir_var_is_initialized_op(there, handle);
+    ends[i] = weir_destroy_resource_op(there, handle);
   }
   weir_edge_t all = string_vector(s, names, count);
   if (!count) return all;
+  weir_group(s, kForget, ends, count);
   weir_edge_t missing = weir_where(s, weir_logical_not(s, weir_pack(s, states, count)));
   missing = weir_reshape(s, missing, weir_lib_vector(s, -1));
   return weir_gather_v2(s, all, missing, weir_const_int(s, 0));
+}
+
+weir_node_t* weir_lib_forgetting(weir_session_t* session, weir_edge_t uninitialized) {
+  char name[512];
+  const char* own = weir_node_name(uninitialized.node);
+  const char* slash = strrchr(own, '/');
+  const int folder = slash ? (int)(slash - own) : 0;
+  const int size = snprintf(name, sizeof(name), "%.*s/%s", folder, own, kForget);
+  if (!slash || size >= (int)sizeof(name)) return NULL;
+  return weir_graph_find_node(weir_session_graph(session), name);
 }
 
 static int64_t now_ms(void) {
@@ -147,6 +164,13 @@ static weir_status_t* unless_lost(waiting_t* w, weir_status_t* take_status) {
   return NULL;
 }
 
+static weir_status_t* run(const waiting_t* w, weir_node_t* node) {
+  weir_tensor_t* none = NULL;
+  const weir_step_spec_t spec = {WEIR_TARGETS(node)};
+  const weir_run_options_t options = limit(w);
+  return weir_session_run_with(w->session, &spec, &options, &none, NULL, NULL);
+}
+
 static weir_status_t* look(waiting_t* w, bool* out_is_ready) {
   weir_tensor_t* names = NULL;
   weir_step_spec_t spec = {WEIR_FETCHES(w->uninitialized)};
@@ -157,9 +181,9 @@ static weir_status_t* look(waiting_t* w, bool* out_is_ready) {
   describe(w, names);
   weir_tensor_release(names);
   if (*out_is_ready || !w->options->init) return NULL;
-  weir_step_spec_t init = {WEIR_TARGETS(w->options->init)};
-  options = limit(w);
-  status = weir_session_run_with(w->session, &init, &options, &names, NULL, NULL);
+  weir_node_t* forgetting = weir_lib_forgetting(w->session, w->uninitialized);
+  if (forgetting) status = run(w, forgetting);
+  if (!status) status = run(w, w->options->init);
   *out_is_ready = !status;
   return unless_lost(w, status);
 }
