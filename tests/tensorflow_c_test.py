@@ -5,6 +5,7 @@ one or the other.
 """
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -50,11 +51,13 @@ def model(tmp_path_factory):
     return folder
 
 
+LIBRARIES = [f'-L{BUILD}', '-Wl,--no-as-needed', '-ltensorflow', '-ltensorflow_framework', '-lm', '-pthread']
+
+
 def compile_program(name, folder):
-    program = folder / name
+    program = folder / pathlib.Path(name).name
     subprocess.run(['cc', '-std=c11', '-g', '-Wall', '-Werror', f'-I{ROOT / "include"}', '-o', program,
-                    ROOT / 'tests' / 'tensorflow' / f'{name}.c', f'-L{BUILD}', '-Wl,--no-as-needed', '-ltensorflow',
-                    '-ltensorflow_framework', '-lm'], check=True, timeout=TIMEOUT)
+                    ROOT / 'tests' / 'tensorflow' / f'{name}.c', *LIBRARIES], check=True, timeout=TIMEOUT)
     return program
 
 
@@ -72,6 +75,21 @@ def test_prints_what_it_prints_with_tensorflow(name, tmp_path, wheel, model):
     theirs = run(program, wheel, model)
     assert ours
     assert ours.splitlines() == theirs.splitlines()
+
+
+def test_built_with_tensorflows_own_headers(tmp_path, wheel):
+    """They are C++ in part. What the compiler makes of them must not differ from what ours say."""
+    if not shutil.which('c++'):
+        pytest.skip('there is no C++ compiler')
+    source = ROOT / 'tests' / 'tensorflow' / 'custom_op.c'
+    program = tmp_path / 'custom_op_by_theirs'
+    subprocess.run(['c++', '-std=c++17', '-w', f'-I{WHEEL / "include"}', '-x', 'c++', source, '-x', 'none', '-o', program, *LIBRARIES],
+                   check=True, timeout=TIMEOUT)
+    assert run(program, BUILD) == run(compile_program('custom_op', tmp_path), BUILD)
+
+
+def test_kernel_ends_in_another_step(tmp_path):
+    assert run(compile_program('ours/later', tmp_path), BUILD) == 'met: 42\n' * 2
 
 
 def test_headers_map_and_library_agree():

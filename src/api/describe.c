@@ -19,8 +19,8 @@ void weir_reset_peak_bytes(void) { weir_host_allocator_reset_peak(); }
 // The types of |attr| for which some kernel exists beside the op's definition.
 static uint64_t kernel_types(const weir_op_t* op, const char* attr) {
   uint64_t mask = 0;
-  for (const weir_kernel_def_t* k = op->def->kernels ? op->kernel_tables[0] : NULL; k && k->device;
-       ++k)
+  for (const weir_kernel_def_t* k = op->def->kernels ? weir_op_kernels(op)[0] : NULL;
+       k && k->device; ++k)
     mask |= weir_kernel_types(op, k, attr);
   return mask;
 }
@@ -38,8 +38,9 @@ static void append_types(uint64_t mask, const char* separator, const char* quote
 
 // Whether some kernel of |op| serves devices of |type|.
 static bool has_kernel(const weir_op_t* op, const char* type) {
-  for (size_t i = 0; op->kernel_tables && op->kernel_tables[i]; ++i) {
-    for (const weir_kernel_def_t* k = op->kernel_tables[i]; k->device; ++k) {
+  const weir_kernel_def_t* const* tables = weir_op_kernels(op);
+  for (size_t i = 0; tables[i]; ++i) {
+    for (const weir_kernel_def_t* k = tables[i]; k->device; ++k) {
       if (k->is_portable || strcmp(k->device, type) == 0) return true;
     }
   }

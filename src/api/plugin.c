@@ -39,17 +39,10 @@ static weir_op_flags_t flags_of(unsigned flags) {
 
 // ---- kernels of a plug-in, which are not trusted to set what they should ----
 
-static weir_status_t* check_outputs(const weir_kernel_ctx_t* ctx) {
-  for (int i = 0; i < ctx->output_count; ++i) {
-    if (!ctx->outputs[i].tensor)
-      return WEIR_STATUS(INTERNAL, "Missing %d-th output from {{node %s}}", i, ctx->node->name);
-  }
-  return NULL;
-}
-
 static weir_status_t* compute(weir_kernel_ctx_t* ctx) {
-  WEIR_TRY(ctx->kernel->foreign->compute(ctx));
-  return check_outputs(ctx);
+  const weir_plugin_kernel_t* row = ctx->kernel->foreign;
+  WEIR_TRY(row->compute(ctx));
+  return weir_kernel_check_outputs(ctx);
 }
 
 typedef struct waiting_t {
@@ -60,7 +53,7 @@ typedef struct waiting_t {
 static void computed(void* arg, weir_status_t* take_status) {
   waiting_t* waiting = arg;
   weir_done_t done = waiting->done;
-  weir_status_t* status = take_status ? take_status : check_outputs(waiting->ctx);
+  weir_status_t* status = take_status ? take_status : weir_kernel_check_outputs(waiting->ctx);
   weir_free(waiting);
   weir_done_call(done, status);
 }
@@ -72,7 +65,8 @@ static void compute_async(weir_kernel_ctx_t* ctx, weir_done_t done) {
     return;
   }
   *waiting = (waiting_t){ctx, done};
-  ctx->kernel->foreign->compute_async(ctx, (weir_done_t){computed, waiting});
+  const weir_plugin_kernel_t* row = ctx->kernel->foreign;
+  row->compute_async(ctx, (weir_done_t){computed, waiting});
 }
 
 static weir_status_t* convert_kernels(const weir_plugin_kernel_t* rows, weir_arena_t* arena,

@@ -143,8 +143,10 @@ static weir_status_t* resolve_kernel(planner_t* p, const weir_node_t* node, weir
     out->may_promise = weir_node_may_promise(&node->def, out->kernel);
   }
   if (out->kernel->state_size == 0 && !out->kernel->init) return NULL;
-  weir_kernel_init_t init = {
-      .node = &node->def, .device = out->device, .functions = p->params->functions};
+  weir_kernel_init_t init = {.node = &node->def,
+                             .kernel = out->kernel,
+                             .device = out->device,
+                             .functions = p->params->functions};
   weir_status_t* status = NULL;
   // The ends of transfers are made anew, under the same names, for every signature.
   bool is_transfer = out->role == WEIR_ROLE_SEND || out->role == WEIR_ROLE_RECV;

@@ -1,8 +1,17 @@
 // find_kernel.c — The kernel of a node on a device, by the types its row accepts.
 #include <ctype.h>
+#include <stdatomic.h>
 
 #include "base/string.h"
 #include "op/spec.h"
+
+const weir_kernel_def_t* const* weir_op_kernels(const weir_op_t* op) {
+  static const weir_kernel_def_t* const none[] = {NULL};
+  // pairs with the release in add_kernels of registry.c
+  const weir_kernel_def_t* const* tables =
+      op ? atomic_load_explicit(&((weir_op_t*)op)->kernel_tables, memory_order_acquire) : NULL;
+  return tables ? tables : none;
+}
 
 uint64_t weir_kernel_types(const weir_op_t* op, const weir_kernel_def_t* kernel, const char* attr) {
   uint64_t mask = 0;
@@ -24,10 +33,18 @@ static bool accepts(const weir_kernel_def_t* kernel, const char* attr, const wei
   return true;
 }
 
+// A node that asks for a kernel by its label gets no other, and nobody else gets that one.
+static bool has_label(const weir_node_def_t* node, const char* label) {
+  const weir_attr_t* asked = weir_attrs_find(node->attrs, "_kernel");
+  const bool is_text = asked && asked->kind == WEIR_ATTR_STRING && !asked->is_list;
+  return weir_view_is(is_text ? asked->u.s : weir_view("", 0), label ? label : "");
+}
+
 // |device_type| NULL: any, of portable kernels.
 static bool kernel_fits(const weir_node_def_t* node, const weir_kernel_def_t* kernel,
                         const char* device_type) {
   if (device_type ? strcmp(kernel->device, device_type) != 0 : !kernel->is_portable) return false;
+  if (!has_label(node, kernel->label)) return false;
   for (int i = 0; kernel->types && i < node->op->attr_count; ++i) {
     const weir_attr_def_t* def = &node->op->attrs[i];
     if (def->kind != WEIR_ATTR_TYPE) continue;
@@ -48,10 +65,8 @@ static const weir_kernel_def_t* find_in(const weir_node_def_t* node, const weir_
 static const weir_kernel_def_t* find_in_tables(const weir_node_def_t* node,
                                                const char* device_type) {
   const weir_kernel_def_t* kernel = NULL;
-  for (size_t i = 0; !kernel && node->op && node->op->kernel_tables && node->op->kernel_tables[i];
-       ++i) {
-    kernel = find_in(node, node->op->kernel_tables[i], device_type);
-  }
+  const weir_kernel_def_t* const* tables = weir_op_kernels(node->op);
+  for (size_t i = 0; !kernel && tables[i]; ++i) kernel = find_in(node, tables[i], device_type);
   return kernel;
 }
 
@@ -105,10 +120,9 @@ static weir_status_t* no_kernel(const weir_node_def_t* node, const char* device_
   weir_strbuf_printf(&text, "]\nRegistered devices: [%s]\nRegistered kernels:\n", device_type);
   size_t before = text.size;
   const weir_op_t* op = node->op;
-  for (size_t i = 0; op && op->kernel_tables && op->kernel_tables[i]; ++i) {
-    for (const weir_kernel_def_t* k = op->kernel_tables[i]; k->device; ++k) {
-      append_row(op, k, &text);
-    }
+  const weir_kernel_def_t* const* tables = weir_op_kernels(op);
+  for (size_t i = 0; tables[i]; ++i) {
+    for (const weir_kernel_def_t* k = tables[i]; k->device; ++k) append_row(op, k, &text);
   }
   if (text.size == before) weir_strbuf_puts(&text, "  <no registered kernels>\n");
   const char* message = text.data ? text.data : node->name;

@@ -151,6 +151,14 @@ weir_status_t* weir_kernel_forward(weir_kernel_ctx_t* ctx, int from, int i, int 
   return NULL;
 }
 
+weir_status_t* weir_kernel_check_outputs(const weir_kernel_ctx_t* ctx) {
+  for (int i = 0; i < ctx->output_count; ++i) {
+    if (!ctx->outputs[i].tensor)
+      return WEIR_STATUS(INTERNAL, "Missing %d-th output from {{node %s}}", i, ctx->node->name);
+  }
+  return NULL;
+}
+
 weir_status_t* weir_kernel_output_int(weir_kernel_ctx_t* ctx, int i, int64_t value) {
   weir_tensor_t* tensor = NULL;
   WEIR_TRY(weir_kernel_output(ctx, i, 0, NULL, &tensor));

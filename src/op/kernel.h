@@ -117,6 +117,7 @@ typedef struct weir_step_t {
 // What a kernel's init sees.
 struct weir_kernel_init_t {
   const weir_node_def_t* node;
+  const weir_kernel_def_t* kernel;  // whose init it is
   weir_device_t* device;
   weir_functions_t* functions;  // may be NULL
 };
@@ -194,6 +195,9 @@ WEIR_MUST_USE weir_status_t* weir_kernel_output_int(weir_kernel_ctx_t* ctx, int 
 WEIR_MUST_USE weir_status_t* weir_kernel_output_bool(weir_kernel_ctx_t* ctx, int i, bool value);
 // Ref outputs: passes a reference on (retained).
 void weir_kernel_set_ref(weir_kernel_ctx_t* ctx, int i, weir_variable_t* variable);
+
+// Of a kernel that is not trusted to set what it should: INTERNAL where an output is missing.
+WEIR_MUST_USE weir_status_t* weir_kernel_check_outputs(const weir_kernel_ctx_t* ctx);
 
 // Which inputs, or outputs, of a node are in host memory on a device whose memory is its own: those
 // that the kernel lists, all that no device memory can hold, and of borrowed portable kernels

@@ -154,8 +154,11 @@ typedef struct weir_kernel_def_t {
   // leaves them out.
   uint64_t host_input_args;
   uint64_t host_output_args;
-  const struct weir_kernel_def_t* abroad;      // likewise: a portable row, as other kinds have it
-  const struct weir_plugin_kernel_t* foreign;  // what a plug-in gave (api/plugin.c)
+  const struct weir_kernel_def_t* abroad;  // likewise: a portable row, as other kinds have it
+  const void* foreign;  // what it was made from: a plug-in's row (api/plugin.c), or what came by
+                        // TensorFlow's C API (tensorflow/kernel.c)
+  int32_t priority;     // of rows that accept a node the highest one is taken, then the oldest
+  const char* label;    // optional: for those nodes alone whose attribute _kernel says so
 } weir_kernel_def_t;
 // The table of an op with one kernel: .kernels = WEIR_CPU_KERNEL(.compute = roll_cpu).
 #define WEIR_CPU_KERNEL(...) \
@@ -253,10 +256,14 @@ struct weir_op_t {
   weir_op_flags_t flags;
   weir_role_t role;
   const weir_op_def_t* def;  // functions; NULL for a function of the library used as an op
-  // Its kernels: the definition's own, then those of other modules (a .cu twin: a row with the op's
-  // name and kernels, nothing else). Each is ended by a zero row, all of them by NULL; or NULL.
-  const weir_kernel_def_t* const* kernel_tables;
+  // Its kernels, for weir_op_kernels; NULL: none. Replaced when a module brings more.
+  _Atomic(const weir_kernel_def_t* const*) kernel_tables;
 };
+
+// The op's kernels: the definition's own and those of other modules (a .cu twin: a row with the
+// op's name and kernels, nothing else), by priority. Each table is ended by a zero row, all of them
+// by NULL.
+const weir_kernel_def_t* const* weir_op_kernels(const weir_op_t* op);
 
 const weir_attr_def_t* weir_op_attr(const weir_op_t* op, const char* name);  // NULL when absent
 // Appends the op in one line, as TensorFlow's messages end: "Op<name=Abs; signature=x:T -> y:T;
@@ -309,8 +316,8 @@ WEIR_MUST_USE weir_status_t* weir_op_arg_types(const weir_op_t* op, const char* 
                                                weir_arena_t* arena, const weir_dtype_t** out_types,
                                                int* out_count);
 
-// ---- registry. Thread-safe: ops may be added, by one thread at a time, while others read; none is
-// ever changed or removed. ----
+// ---- registry. Thread-safe: ops, and kernels of ops, may be added, by one thread at a time, while
+// others read; nothing else of an op is ever changed, and none is removed. ----
 typedef struct weir_registry_t weir_registry_t;
 
 // Parses and validates every definition. INVALID_ARGUMENT names file, op and the bad piece of a

@@ -153,15 +153,22 @@ static weir_status_t* copy_kernels(weir_registry_t* registry, const char* file, 
   return NULL;
 }
 
+// Tables are in the order of their rows' priorities, which are equal within one; of equal tables
+// the older is first.
 static weir_status_t* add_kernels(weir_registry_t* registry, const char* file, weir_op_t* op,
                                   const weir_kernel_def_t* rows) {
+  const weir_kernel_def_t* const* before = weir_op_kernels(op);
   size_t count = 0;
-  while (op->kernel_tables && op->kernel_tables[count]) ++count;
+  while (before[count]) ++count;
   const weir_kernel_def_t** tables = weir_arena_array(&registry->arena, count + 2, sizeof(*tables));
   if (!tables) return weir_out_of_memory();
-  for (size_t i = 0; i < count; ++i) tables[i] = op->kernel_tables[i];
-  WEIR_TRY(copy_kernels(registry, file, op, rows, &tables[count]));
-  op->kernel_tables = tables;
+  size_t at = 0;
+  while (at < count && before[at]->priority >= rows->priority) ++at;
+  for (size_t i = 0; i < count; ++i) tables[i < at ? i : i + 1] = before[i];
+  tables[count + 1] = NULL;
+  WEIR_TRY(copy_kernels(registry, file, op, rows, &tables[at]));
+  // pairs with the acquire in weir_op_kernels
+  atomic_store_explicit(&op->kernel_tables, tables, memory_order_release);
   return NULL;
 }
 

@@ -17,6 +17,7 @@ static const weir_op_module_t* const modules[] = {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static weir_registry_t* registry;  // written once, under |once|, and kept to the end of the process
 static weir_status_t* failure;
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;  // held while ops are added
 
 static void create_registry(void) { failure = weir_registry_create(modules, &registry); }
 
@@ -30,5 +31,8 @@ weir_status_t* weir_registry_builtin(const weir_registry_t** out_registry) {
 weir_status_t* weir_registry_builtin_add(const weir_op_module_t* const* more) {
   const weir_registry_t* unused = NULL;
   WEIR_TRY(weir_registry_builtin(&unused));
-  return weir_registry_add(registry, more);
+  pthread_mutex_lock(&adding);
+  weir_status_t* status = weir_registry_add(registry, more);
+  pthread_mutex_unlock(&adding);
+  return status;
 }

@@ -56,8 +56,7 @@ static bool has_plain_types(const weir_node_t* node, weir_scalar_t scalar) {
 }
 
 static bool has_fused_kernel(const weir_op_t* fused, const char* kernel_type) {
-  const weir_kernel_def_t* const* table = fused ? fused->kernel_tables : NULL;
-  for (; table && *table; ++table) {
+  for (const weir_kernel_def_t* const* table = weir_op_kernels(fused); *table; ++table) {
     for (const weir_kernel_def_t* kernel = *table; kernel->device; ++kernel) {
       if (strcmp(kernel->device, kernel_type) == 0) return true;
     }

@@ -151,7 +151,7 @@ bool weir_rewrite_may_wait(const weir_node_t* node) {
   for (size_t i = 0; i < node->def.attrs.count; ++i) {
     if (node->def.attrs.items[i].value.kind == WEIR_ATTR_FUNC) return true;
   }
-  for (const weir_kernel_def_t* const* table = op->kernel_tables; table && *table; ++table) {
+  for (const weir_kernel_def_t* const* table = weir_op_kernels(op); *table; ++table) {
     for (const weir_kernel_def_t* kernel = *table; kernel->device; ++kernel) {
       bool is_host = !strcmp(kernel->device, WEIR_DEVICE_CPU);  // others wait for their device
       if (kernel->compute_async && is_host) return true;

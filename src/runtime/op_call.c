@@ -17,7 +17,7 @@ static weir_status_t* init(weir_op_call_t* call) {
   call->state = call->kernel->state_size ? weir_calloc(1, call->kernel->state_size) : NULL;
   if (call->kernel->state_size && !call->state) return weir_out_of_memory();
   call->is_initialized = true;
-  weir_kernel_init_t init = {.node = call->node, .device = call->device};
+  weir_kernel_init_t init = {.node = call->node, .kernel = call->kernel, .device = call->device};
   if (!call->kernel->init) return NULL;
   weir_builds_t builds = {0}, *outer = weir_builds_gather(&builds);
   weir_status_t* status = call->kernel->init(&init, call->state);

@@ -48,9 +48,8 @@ static int64_t total_size(weir_attr_kind_t kind, const weir_attr_t* value) {
   return total;
 }
 
-TF_AttrMetadata TF_OperationGetAttrMetadata(TF_Operation* oper, const char* attr_name,
-                                            TF_Status* status) {
-  const weir_node_def_t* def = &tf_node(oper)->def;
+TF_AttrMetadata tf_attr_metadata(const weir_node_def_t* def, const char* attr_name,
+                                 TF_Status* status) {
   TF_AttrMetadata metadata = {.list_size = 0};
   const weir_attr_t* value = tf_find_attr(def, attr_name, status);
   if (!value) return metadata;
@@ -62,19 +61,39 @@ TF_AttrMetadata TF_OperationGetAttrMetadata(TF_Operation* oper, const char* attr
   return metadata;
 }
 
+TF_AttrMetadata TF_OperationGetAttrMetadata(TF_Operation* oper, const char* attr_name,
+                                            TF_Status* status) {
+  return tf_attr_metadata(&tf_node(oper)->def, attr_name, status);
+}
+
 // ---- values ----
+
+static weir_status_t* check_kind(const char* name, const weir_attr_t* value, weir_attr_kind_t kind,
+                                 bool is_list) {
+  const bool is_empty = value->is_list && value->count == 0;
+  if (value->is_list == is_list && (value->kind == kind || is_empty)) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Value for '%s' is not a %s%s.", name,
+                     is_list ? "list of " : "", weir_attr_kind_name(kind, false));
+}
+
+weir_status_t* tf_attr_of(const weir_node_def_t* def, const char* name, weir_attr_kind_t kind,
+                          bool is_list, const weir_attr_t** out_value) {
+  const weir_attr_t* value = weir_attrs_find(def->attrs, name);
+  if (!value)
+    return WEIR_STATUS(NOT_FOUND, "No attr named '%s' in node '%s' (%s)", name, def->name,
+                       def->op_name);
+  WEIR_TRY(check_kind(name, value, kind, is_list));
+  *out_value = value;
+  return NULL;
+}
 
 // The attribute, if it is of this kind.
 static const weir_attr_t* get(TF_Operation* oper, const char* name, weir_attr_kind_t kind,
                               bool is_list, TF_Status* status) {
-  const weir_node_def_t* def = &tf_node(oper)->def;
-  const weir_attr_t* value = tf_find_attr(def, name, status);
-  if (!value) return NULL;
-  const bool is_empty = value->is_list && value->count == 0;
-  if (value->is_list == is_list && (value->kind == kind || is_empty)) return value;
-  tf_status_take(status, WEIR_STATUS(INVALID_ARGUMENT, "Value for '%s' is not a %s%s.", name,
-                                     is_list ? "list of " : "", weir_attr_kind_name(kind, false)));
-  return NULL;
+  const weir_attr_t* value = tf_find_attr(&tf_node(oper)->def, name, status);
+  weir_status_t* failure = value ? check_kind(name, value, kind, is_list) : NULL;
+  if (failure) tf_status_take(status, failure);
+  return failure ? NULL : value;
 }
 
 static int at_most(const weir_attr_t* list, int max_values) {
@@ -88,26 +107,31 @@ void TF_OperationGetAttrString(TF_Operation* oper, const char* attr_name, void* 
     memcpy(value, attr->u.s.data, WEIR_MIN(attr->u.s.size, max_length));
 }
 
-void TF_OperationGetAttrStringList(TF_Operation* oper, const char* attr_name, void** values,
-                                   size_t* lengths, int max_values, void* storage,
-                                   size_t storage_size, TF_Status* status) {
-  const weir_attr_t* attr = get(oper, attr_name, WEIR_ATTR_STRING, true, status);
+weir_status_t* tf_attr_copy_strings(const weir_attr_t* attr, void** values, size_t* lengths,
+                                    int max_values, void* storage, size_t storage_size) {
   char* next = storage;
   size_t left = storage_size;
   for (int i = 0; i < at_most(attr, max_values); ++i) {
     const weir_view_t text = attr->u.strings[i];
     values[i] = next;
     lengths[i] = text.size;
-    if (text.size > left) {
-      tf_status_take(status, WEIR_STATUS(INVALID_ARGUMENT,
-                                         "Not enough storage to hold the requested list of "
-                                         "strings"));
-      return;
-    }
+    if (text.size > left)
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Not enough storage to hold the requested list of strings");
     if (text.size) memcpy(next, text.data, text.size);
     next += text.size;
     left -= text.size;
   }
+  return NULL;
+}
+
+void TF_OperationGetAttrStringList(TF_Operation* oper, const char* attr_name, void** values,
+                                   size_t* lengths, int max_values, void* storage,
+                                   size_t storage_size, TF_Status* status) {
+  const weir_attr_t* attr = get(oper, attr_name, WEIR_ATTR_STRING, true, status);
+  weir_status_t* failure =
+      tf_attr_copy_strings(attr, values, lengths, max_values, storage, storage_size);
+  if (failure) tf_status_take(status, failure);
 }
 
 #define DEFINE_GETTERS(NAME, TYPE, KIND, SINGLE, LIST)                                          \

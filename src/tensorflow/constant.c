@@ -4,7 +4,7 @@
 // Whether |node| gives the same whenever it runs, as far as it is concerned.
 static bool is_constant_op(const weir_node_t* node) {
   const weir_role_t role = weir_node_role(node);
-  const bool has_kernel = node->def.op && node->def.op->kernel_tables;
+  const bool has_kernel = *weir_op_kernels(node->def.op);
   if (!has_kernel || weir_node_has(node, WEIR_OP_STATEFUL | WEIR_OP_NO_FOLD)) return false;
   return role == WEIR_ROLE_NONE || role == WEIR_ROLE_CONST || role == WEIR_ROLE_NO_OP;
 }

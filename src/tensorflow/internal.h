@@ -84,6 +84,17 @@ WEIR_MUST_USE weir_status_t* tf_check_output(const weir_graph_t* graph, TF_Outpu
 // Finds attribute |name|; NULL and INVALID_ARGUMENT when there is none, NULL after an earlier
 // error.
 const weir_attr_t* tf_find_attr(const weir_node_def_t* def, const char* name, TF_Status* status);
+// The attribute, of this kind: NOT_FOUND when there is none of the name, INVALID_ARGUMENT when it
+// is of another kind.
+WEIR_MUST_USE weir_status_t* tf_attr_of(const weir_node_def_t* def, const char* name,
+                                        weir_attr_kind_t kind, bool is_list,
+                                        const weir_attr_t** out_value);
+TF_AttrMetadata tf_attr_metadata(const weir_node_def_t* def, const char* attr_name,
+                                 TF_Status* status);
+// Copies the texts of a list, NULL: an empty one, to |storage|.
+WEIR_MUST_USE weir_status_t* tf_attr_copy_strings(const weir_attr_t* attr, void** values,
+                                                  size_t* lengths, int max_values, void* storage,
+                                                  size_t storage_size);
 
 // ---- graphs ----
 WEIR_MUST_USE weir_status_t* tf_graph_create(TF_Graph** out_graph);

@@ -8,7 +8,14 @@
 #include "wire/wire.h"
 
 enum { OP_LIST_OP = 1, KERNEL_LIST_KERNEL = 1 };
-enum { KERNEL_OP = 1, KERNEL_DEVICE_TYPE = 2, KERNEL_CONSTRAINT = 3, KERNEL_HOST_MEMORY_ARG = 4 };
+enum {
+  KERNEL_OP = 1,
+  KERNEL_DEVICE_TYPE = 2,
+  KERNEL_CONSTRAINT = 3,
+  KERNEL_HOST_MEMORY_ARG = 4,
+  KERNEL_LABEL = 5,
+  KERNEL_PRIORITY = 6,
+};
 enum { CONSTRAINT_NAME = 1, CONSTRAINT_ALLOWED_VALUES = 2, ATTR_VALUE_LIST = 1, LIST_TYPE = 6 };
 
 struct TF_Library {
@@ -69,12 +76,15 @@ static void put_kernel(const weir_op_t* op, const weir_kernel_def_t* kernel, wei
     if (kernel->host_input_args >> i & 1)
       weir_wire_put_string(out, KERNEL_HOST_MEMORY_ARG, op->inputs[i].name);
   }
+  if (kernel->label) weir_wire_put_string(out, KERNEL_LABEL, kernel->label);
+  if (kernel->priority) weir_wire_put_int(out, KERNEL_PRIORITY, kernel->priority);
   weir_wire_end(out, begin);
 }
 
 static void put_kernels(const weir_op_t* op, weir_strbuf_t* out) {
-  for (size_t t = 0; op->kernel_tables && op->kernel_tables[t]; ++t) {
-    for (const weir_kernel_def_t* k = op->kernel_tables[t]; k->device; ++k) {
+  const weir_kernel_def_t* const* tables = weir_op_kernels(op);
+  for (size_t t = 0; tables[t]; ++t) {
+    for (const weir_kernel_def_t* k = tables[t]; k->device; ++k) {
       put_kernel(op, k, out);
       if (k->is_only) break;
     }
