@@ -26,6 +26,7 @@ extern const verb_t verb_show;
 extern const verb_t verb_ops;
 extern const verb_t verb_devices;
 extern const verb_t verb_place;
+extern const verb_t verb_simulate;
 extern const verb_t verb_serve;
 extern const verb_t verb_server;
 extern const verb_t verb_completion;
