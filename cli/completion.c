@@ -21,12 +21,13 @@ static const char* print_option(const char* text) {
   return end;
 }
 
-// Prints the options of one line of a help text: those that it explains begin it, after two spaces,
-// and end where two more do; others are in brackets.
+// Prints the options of one line of a help text: all of a line on usage; those that it explains
+// begin it, after two spaces, and end where two more do; others are in brackets.
 static void print_line_options(const char* line, const char* end) {
-  bool is_list = strncmp(line, "  --", 4) == 0;
+  bool is_usage = strncmp(line, "usage: ", 7) == 0 || strncmp(line, "       weir ", 12) == 0;
+  bool is_list = is_usage || strncmp(line, "  --", 4) == 0;
   for (const char* at = line + (is_list ? 2 : 0); at < end; ++at) {
-    bool is_gap = at[0] == ' ' && at[1] == ' ';
+    bool is_gap = !is_usage && at[0] == ' ' && at[1] == ' ';
     if (is_list && is_gap) is_list = false;
     bool begins = at > line && (at[-1] == '[' || (is_list && at[-1] == ' '));
     if (begins && strncmp(at, "--", 2) == 0) at = print_option(at) - 1;

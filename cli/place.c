@@ -97,6 +97,7 @@ const verb_t verb_place = {
     .help =
         "usage: weir place GRAPH.pb --devices=LIST [OPTIONS]\n"
         "       weir place --print-rates --devices=LIST >RATES\n"
+        "       weir place --print-rates --tasks=LIST --target=grpc://HOST:PORT >RATES\n"
         "Places the nodes of a step, plays the step through in simulated time, and prints what "
         "each "
         "device\n"
