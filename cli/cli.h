@@ -29,6 +29,7 @@ extern const verb_t verb_place;
 extern const verb_t verb_simulate;
 extern const verb_t verb_serve;
 extern const verb_t verb_server;
+extern const verb_t verb_top;
 extern const verb_t verb_completion;
 const verb_t* const* all_verbs(void);  // in the order of the help text; ends with NULL
 
@@ -76,6 +77,8 @@ weir_status_t* parse_value(const char* text, weir_dtype_t dtype, weir_tensor_t**
 // |batch|, the others 1. INVALID_ARGUMENT for a negative |rank|: it is not known.
 weir_status_t* random_value(weir_dtype_t dtype, int rank, const int64_t* dims, long batch,
                             weir_tensor_t** out_tensor);
+
+void print_json_text(const char* text);  // in quotes, to stdout
 
 // ---- nodes by what they are; NULL or false: there is none ----
 weir_node_t* pick_init(weir_graph_t* graph);        // gives variables their first values

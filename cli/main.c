@@ -17,9 +17,9 @@ static const verb_t verb_version = {.name = "version",
                                     .run = run_version};
 
 static const verb_t* const verbs[] = {
-    &verb_show,       &verb_run,        &verb_bench,    &verb_serve,   &verb_freeze,
-    &verb_checkpoint, &verb_place,      &verb_simulate, &verb_devices, &verb_ops,
-    &verb_server,     &verb_completion, &verb_version,  NULL};
+    &verb_show,       &verb_run,   &verb_bench,      &verb_serve,   &verb_freeze,
+    &verb_checkpoint, &verb_place, &verb_simulate,   &verb_devices, &verb_ops,
+    &verb_server,     &verb_top,   &verb_completion, &verb_version, NULL};
 enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) - 1 };
 
 const verb_t* const* all_verbs(void) { return verbs; }

@@ -258,13 +258,8 @@ static weir_status_t* show_result(const run_args_t* args, const prepared_t* p, i
 }
 
 static void print_json_name(const char* name) {
-  putchar('"');
-  for (; *name; ++name) {
-    if (*name == '"' || *name == '\\') printf("\\%c", *name);
-    else if ((unsigned char)*name < 0x20) printf("\\u%04x", *name);
-    else putchar(*name);
-  }
-  fputs("\": ", stdout);
+  print_json_text(name);
+  fputs(": ", stdout);
 }
 
 // One object. All texts are made before the first letter is printed, as one may fail.

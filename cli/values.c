@@ -263,3 +263,13 @@ weir_status_t* random_value(weir_dtype_t dtype, int rank, const int64_t* dims, l
   *out_tensor = tensor;
   return NULL;
 }
+
+void print_json_text(const char* text) {
+  putchar('"');
+  for (; *text; ++text) {
+    if (*text == '"' || *text == '\\') printf("\\%c", *text);
+    else if ((unsigned char)*text < 0x20) printf("\\u%04x", *text);
+    else putchar(*text);
+  }
+  putchar('"');
+}

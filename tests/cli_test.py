@@ -13,7 +13,7 @@ import conftest
 
 GRAPHS = conftest.ROOT / 'bench' / 'graphs'
 MLP = GRAPHS / 'mlp_b128.pb'
-VERBS = ['bench', 'run', 'place', 'show', 'serve', 'freeze', 'checkpoint', 'ops', 'completion', 'version']
+VERBS = ['bench', 'run', 'place', 'show', 'serve', 'freeze', 'checkpoint', 'ops', 'top', 'completion', 'version']
 
 ADD = '''
 node {name: "x" op: "Placeholder" attr {key: "dtype" value {type: DT_FLOAT}}}

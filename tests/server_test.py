@@ -466,3 +466,63 @@ def test_log_levels(server):
         assert s.end() == 0
         return s.stderr
     assert 'loopback interface only' in log('1') and 'loopback interface only' not in log('2')
+
+
+# ---- weir top ----
+
+def top(*args, code=0):
+    done = subprocess.run([WEIR, 'top', *args], env=clean_environment(), text=True, capture_output=True, timeout=PATIENCE)
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout) if '--json' in args and code == 0 else done.stdout + done.stderr
+
+
+def test_top(server):
+    """Both tasks of a cluster, by the address of one, while a client runs steps; then one of them is gone."""
+    a, b = free_ports(2)
+    cluster = f'--cluster=ps|127.0.0.1:{a},worker|127.0.0.1:{b}'
+    ps, worker = server(cluster, '--job=ps', '--devices=cpu:1,tight:1@memory=1e6'), server(cluster, '--job=worker')
+    target, is_done = f'grpc://127.0.0.1:{worker.port}', threading.Event()
+
+    def client():
+        with tf.Graph().as_default():
+            with tf.device('/job:ps'):
+                y = tf.random.uniform([]) * 2.0
+            with v1.Session(target) as session:
+                while not is_done.is_set():
+                    session.run(y)
+
+    thread = threading.Thread(target=client)
+    thread.start()
+    try:
+        first, second = top(target, '--once', '--json', '--interval=0.3')['tasks']
+        while not first['steps_per_second'] or not second['steps_per_second']:  # the client has not begun
+            assert thread.is_alive()
+            first, second = top(target, '--once', '--json', '--interval=0.3')['tasks']
+        assert (first['task'], first['address']) == ('/job:worker/task:0', target)
+        assert (second['task'], second['address']) == ('/job:ps/task:0', f'127.0.0.1:{a}')
+        assert first['sessions'] >= 1 and first['resident_bytes'] > 1e6 and first['steps'] > 0
+        assert [device['device'][-5:] for device in first['devices']] == ['CPU:0']
+        tight = second['devices'][1]
+        assert 'TIGHT:0' in tight['device'] and tight['limit_bytes'] == 1e6 and tight['busy'] is None
+        text = top(target, '--once', '--interval=0.1')
+        assert re.search(r'^TASK +ADDRESS +STEPS', text) and re.search(rf'^/job:ps/task:0 +127.0.0.1:{a} +\d+', text, re.M)
+    finally:
+        is_done.set()
+        thread.join()
+    ps.end(signal.SIGKILL)
+    gone = top(target, '--once', '--json', '--interval=0.1')['tasks'][1]
+    assert gone['address'] == f'127.0.0.1:{a}' and gone['error'] and 'steps' not in gone
+    assert worker.end() == 0
+
+
+def test_top_refuses(server, tmp_path):
+    (tmp_path / 'token').write_text('a_secret_that_nobody_guesses')
+    (tmp_path / 'token').chmod(0o600)
+    s = server('--port=0', f'--token-file={tmp_path / "token"}')
+    target = f'grpc://127.0.0.1:{s.port}'
+    assert 'UNAUTHENTICATED' in top(target, '--once', code=1)
+    assert top(target, '--once', '--json', '--interval=0.1', f'--token-file={tmp_path / "token"}')['tasks'][0]['task'] == '/job:localhost/task:0'
+    assert s.end() == 0
+    assert 'UNAVAILABLE' in top(target, '--once', code=1)
+    for wrong in ([], [target, '--interval=0'], [target, '--interval=x'], [target, target], [target, '--nce']):
+        assert 'weir top' in top(*wrong, code=2)

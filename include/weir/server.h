@@ -93,6 +93,12 @@ WEIR_API void weir_server_destroy(weir_server_t* server, int grace_ms);
 // its answer. Of |options| only those about TLS and the token count; NULL: neither.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_server_shut_down(const char* target,
                                                             const weir_server_options_t* options);
+// What the server at |target| does now: its task, cluster, devices, memory, sessions and steps, as
+// the lines of its page /metrics about them (docs/cluster.md), which it need not serve. |options|
+// as above. weir_buffer_free the text. UNIMPLEMENTED: a server that is not Weir's, or older.
+WEIR_API WEIR_MUST_USE weir_status_t* weir_server_state(const char* target,
+                                                        const weir_server_options_t* options,
+                                                        char** out_text);
 
 #ifdef __cplusplus
 }

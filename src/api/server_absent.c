@@ -19,6 +19,14 @@ weir_status_t* weir_server_shut_down(const char* target, const weir_server_optio
   return absent();
 }
 
+weir_status_t* weir_server_state(const char* target, const weir_server_options_t* options,
+                                 char** out_text) {
+  (void)target;
+  (void)options;
+  (void)out_text;
+  return absent();
+}
+
 // No server was ever created, so nobody can ask these.
 int weir_server_port(const weir_server_t* server) {
   (void)server;

@@ -13,7 +13,7 @@
 #include "weir/argument.h"
 #include "weir/server.h"
 
-#define SHUT_DOWN_TIMEOUT_S 10
+#define ASK_TIMEOUT_S 10
 
 struct weir_server_t {
   weir_live_t live;
@@ -236,11 +236,11 @@ int weir_server_metrics_port(const weir_server_t* server) {
 
 // ---- another server ----
 
-weir_status_t* weir_server_shut_down(const char* target, const weir_server_options_t* options) {
-  WEIR_REQUIRE_ARG(target);
+// Calls |path| of the server at |target| and waits for its answer.
+static weir_status_t* ask(const char* target, const weir_server_options_t* options,
+                          const char* path, weir_rpc_buffer_t** out_answer) {
   weir_rpc_loop_t* loop = NULL;
   weir_rpc_channel_t* channel = NULL;
-  weir_rpc_buffer_t* answer = NULL;
   weir_rpc_channel_options_t channel_options = {.address = target};
   char* token = NULL;
   if (options) channel_options.tls = tls_of(options, true);
@@ -250,14 +250,34 @@ weir_status_t* weir_server_shut_down(const char* target, const weir_server_optio
   channel_options.token = token;
   if (!status) status = weir_rpc_channel_create(loop, &channel_options, &channel);
   if (!status) {
-    weir_rpc_call_options_t call = {.deadline_ns = weir_clock_ns() +
-                                                   SHUT_DOWN_TIMEOUT_S * INT64_C(1000000000)};
-    status = weir_rpc_channel_call(channel, WEIR_SHUTDOWN_PATH, weir_rpc_message_create(), &call,
-                                   &answer);
+    weir_rpc_call_options_t call = {.deadline_ns =
+                                        weir_clock_ns() + ASK_TIMEOUT_S * INT64_C(1000000000)};
+    status = weir_rpc_channel_call(channel, path, weir_rpc_message_create(), &call, out_answer);
   }
-  weir_rpc_buffer_release(answer);
   weir_rpc_token_free(token);
   if (channel) weir_rpc_channel_destroy(channel);
   if (loop) weir_rpc_loop_destroy(loop);
   return status;
+}
+
+weir_status_t* weir_server_shut_down(const char* target, const weir_server_options_t* options) {
+  WEIR_REQUIRE_ARG(target);
+  weir_rpc_buffer_t* answer = NULL;
+  weir_status_t* status = ask(target, options, WEIR_SHUTDOWN_PATH, &answer);
+  weir_rpc_buffer_release(answer);
+  return status;
+}
+
+weir_status_t* weir_server_state(const char* target, const weir_server_options_t* options,
+                                 char** out_text) {
+  WEIR_REQUIRE_ARG(target);
+  WEIR_REQUIRE_ARG(out_text);
+  weir_rpc_buffer_t* answer = NULL;
+  WEIR_TRY(ask(target, options, WEIR_STATE_PATH, &answer));
+  weir_view_t text = weir_rpc_buffer_view(answer);
+  char* copy = weir_strndup(text.data ? text.data : "", text.size);
+  weir_rpc_buffer_release(answer);
+  if (!copy) return weir_out_of_memory();
+  *out_text = copy;
+  return NULL;
 }

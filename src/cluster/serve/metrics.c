@@ -251,6 +251,9 @@ static void put_device_memory(const weir_runtime_t* runtime, const device_gauge_
 }
 
 static void put_devices(const weir_runtime_t* runtime, weir_strbuf_t* out) {
+  put_head(out, "weir_device_info", "gauge", "The devices of this task; always 1.");
+  for (int i = 0; i < runtime->device_count; ++i)
+    weir_strbuf_printf(out, "weir_device_info{device=\"%s\"} 1\n", runtime->devices[i]->name);
   for (size_t i = 0; i < WEIR_COUNT_OF(device_gauges); ++i)
     put_device_memory(runtime, &device_gauges[i], out);
   put_head(out, "weir_device_busy_ratio", "gauge",
@@ -263,9 +266,7 @@ static void put_devices(const weir_runtime_t* runtime, weir_strbuf_t* out) {
   }
 }
 
-static void put_process(const weir_metrics_t* metrics, weir_strbuf_t* out) {
-  struct timespec cpu = {0};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+static void put_memory(weir_strbuf_t* out) {
   put_gauge(out, "weir_tensor_memory_bytes", weir_host_allocator_bytes(),
             "Memory of tensors in use.");
   put_gauge(out, "weir_tensor_memory_peak_bytes", weir_host_allocator_peak(),
@@ -273,6 +274,12 @@ static void put_process(const weir_metrics_t* metrics, weir_strbuf_t* out) {
   put_gauge(out, "weir_heap_bytes", (int64_t)weir_memory_allocated(),
             "Memory allocated and not freed, tensors and all else.");
   put_gauge(out, "process_resident_memory_bytes", resident_bytes(), "Resident memory.");
+}
+
+static void put_process(const weir_metrics_t* metrics, weir_strbuf_t* out) {
+  struct timespec cpu = {0};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+  put_memory(out);
   put_gauge(out, "process_open_fds", open_files(), "Open file descriptors.");
   put_head(out, "process_cpu_seconds_total", "counter", "Time on CPUs.");
   weir_strbuf_printf(out, "process_cpu_seconds_total %.6f\n",
@@ -297,11 +304,35 @@ void weir_metrics_write_common(weir_metrics_t* metrics, weir_rpc_server_t* serve
   put_process(metrics, out);
 }
 
+// The tasks of the cluster, this one among them, and where each listens.
+static void put_cluster(const weir_task_t* task, weir_strbuf_t* out) {
+  put_head(out, "weir_task_info", "gauge", "Which task of the cluster this is; always 1.");
+  weir_strbuf_printf(out, "weir_task_info{job=\"%s\",task=\"%d\"} 1\n", task->job, task->index);
+  put_head(out, "weir_cluster_task_info", "gauge", "The tasks of the cluster; always 1.");
+  for (int i = 0; i < task->spec.job_count; ++i) {
+    const weir_cluster_job_t* job = &task->spec.jobs[i];
+    for (int k = 0; k < job->task_count; ++k) {
+      weir_strbuf_printf(out, "weir_cluster_task_info{job=\"%s\",task=\"%d\",address=\"", job->name,
+                         job->tasks[k].index);
+      put_escaped(out, job->tasks[k].address);
+      weir_strbuf_puts(out, "\"} 1\n");
+    }
+  }
+}
+
+static void put_state(weir_task_t* task, weir_strbuf_t* out) {
+  put_cluster(task, out);
+  put_task(task, out);
+  put_devices(task->runtime, out);
+}
+
+void weir_metrics_write_task(weir_task_t* task, weir_strbuf_t* out) {
+  put_memory(out);
+  put_state(task, out);
+}
+
 void weir_metrics_write(weir_metrics_t* metrics, weir_task_t* task, weir_rpc_server_t* server,
                         weir_strbuf_t* out) {
   weir_metrics_write_common(metrics, server, out);
-  put_head(out, "weir_task_info", "gauge", "Which task of the cluster this is; always 1.");
-  weir_strbuf_printf(out, "weir_task_info{job=\"%s\",task=\"%d\"} 1\n", task->job, task->index);
-  put_task(task, out);
-  put_devices(task->runtime, out);
+  put_state(task, out);
 }

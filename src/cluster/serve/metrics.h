@@ -21,7 +21,9 @@ void weir_metrics_observe(void* arg, const weir_rpc_record_t* record);
 // Writes the counts, what |server| has open now, and what the process uses.
 void weir_metrics_write_common(weir_metrics_t* metrics, weir_rpc_server_t* server,
                                weir_strbuf_t* out);
-// Writes that and the state of |task| now.
+// Writes the state of |task| now: what it is, its cluster, steps, sessions, memory, devices.
+void weir_metrics_write_task(weir_task_t* task, weir_strbuf_t* out);
+// Writes both.
 void weir_metrics_write(weir_metrics_t* metrics, weir_task_t* task, weir_rpc_server_t* server,
                         weir_strbuf_t* out);
 

@@ -44,6 +44,14 @@ static void handle_shutdown(void* self, weir_rpc_call_t* call) {
   task->shutdown_fn(task->shutdown_arg);
 }
 
+static void handle_state(void* self, weir_rpc_call_t* call) {
+  weir_strbuf_t text = {0};
+  weir_rpc_message_t* message = weir_rpc_message_create();
+  weir_metrics_write_task(self, &text);
+  weir_rpc_message_append_strbuf(message, &text);
+  weir_rpc_call_respond(call, message);
+}
+
 // What a peer has not read by now it will not read any more, nor tell of the end of its steps.
 static void peer_gone(void* self, uint64_t connection) {
   weir_task_t* task = self;
@@ -100,6 +108,7 @@ static weir_status_t* serve(weir_serving_t* serving, const weir_serving_params_t
   for (const weir_rpc_method_t* m = weir_master_methods; m->path; ++m) methods[count++] = *m;
   for (const weir_rpc_method_t* m = weir_worker_methods; m->path; ++m) methods[count++] = *m;
   methods[count++] = (weir_rpc_method_t){WEIR_SHUTDOWN_PATH, handle_shutdown, .is_inline = true};
+  methods[count++] = (weir_rpc_method_t){WEIR_STATE_PATH, handle_state, .is_inline = true};
   const char* address = params->address;
   if (!address)
     address =

@@ -7,6 +7,8 @@
 
 // Asks a server to end: an empty request, an empty answer. Not TensorFlow's.
 #define WEIR_SHUTDOWN_PATH "/weir.ServerService/Shutdown"
+// Answers with the task's part of /metrics, as text.
+#define WEIR_STATE_PATH "/weir.ServerService/State"
 
 typedef struct weir_serving_t weir_serving_t;
 
