@@ -20,6 +20,7 @@
 #include "weir/input.h"
 #include "weir/inspect.h"
 #include "weir/layer.h"
+#include "weir/lbfgs.h"
 #include "weir/loss.h"
 #include "weir/metric.h"
 #include "weir/model.h"

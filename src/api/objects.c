@@ -220,6 +220,7 @@ weir_status_t* weir_objects_restore(const weir_objects_t* objects, weir_session_
                                     const weir_object_variable_t* variables, int count) {
   WEIR_REQUIRE_ARG(objects);
   WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_COUNT(count);
   if (!variables) return restore_named(objects, session);
-  return restore_pairs(objects, session, variables, (size_t)WEIR_MAX(count, 0));
+  return restore_pairs(objects, session, variables, (size_t)count);
 }

@@ -225,6 +225,7 @@ static weir_status_t* take_named(const weir_variables_t* variables, const char* 
 weir_status_t* weir_session_set_variables(weir_session_t* session, const char* const* names,
                                           weir_tensor_t* const* tensors, int count) {
   WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_COUNT(count);
   if (count > 0) WEIR_REQUIRE_ARG(names);
   if (count > 0) WEIR_REQUIRE_ARG(tensors);
   weir_variables_t variables = {.session = NULL};
