@@ -395,6 +395,33 @@ static void test_synchronous(void** state) {
   close_process(chief);
 }
 
+// A global step that was not lost goes back with the rest: nobody leads from it before that.
+static void test_synchronous_step_goes_back(void** state) {
+  world_t* w = *state;
+  start_all(w);
+  process_t *worker = open_one_of(w, 1, 2), *chief = open_one_of(w, 0, 2);
+  weir_coordinator_t* coordinator = NULL;
+  pthread_t thread;
+  weir_scope_t* ps = weir_scope_on(chief->scope, "/job:ps/task:0");
+  weir_edge_t step = weir_cast(ps, weir_const_int(ps, 20), WEIR_DTYPE_INT64);
+  weir_edge_t handle = weir_variable_handle(chief->global_step);
+  check_ok(weir_session_run_target(chief->session, weir_assign_variable_op(ps, handle, step)));
+  check_error(weir_session_run_target(chief->session, chief->sync.chief_begin),
+              WEIR_FAILED_PRECONDITION, "x");  // nor does it begin while there is no x
+  check_ok(weir_coordinator_create(&coordinator));
+  check_ok(weir_sync_replicas_lead(&chief->sync, chief->session, coordinator, 24));
+  usleep(200000);  // it might begin
+  assert_int_equal(pthread_create(&thread, NULL, run_worker, worker), 0);
+  check_ok(fit(chief, false, 0));
+  pthread_join(thread, NULL);
+  check_ok(worker->status);
+  check_ok(weir_coordinator_join(coordinator, 10000));
+  assert_true(chief->result.step == 24 || chief->result.step == 25);
+  weir_coordinator_destroy(coordinator);
+  close_process(worker);
+  close_process(chief);
+}
+
 // Servers save by a step that goes on when the call is over; snapshot_test.c has what it holds.
 static void test_saves_in_the_background(void** state) {
   world_t* w = *state;
@@ -500,6 +527,7 @@ int main(void) {
                                      TEST(test_chief),
                                      TEST(test_worker),
                                      TEST(test_synchronous),
+                                     TEST(test_synchronous_step_goes_back),
                                      TEST(test_gives_up),
                                      TEST(test_step_limit),
                                      TEST(test_saves_in_the_background),

@@ -53,10 +53,22 @@ static void skip_step(weir_scope_t* s, weir_edge_t* out, void* user) {
   *out = weir_identity(weir_scope_after(s, &skipped, 1), *out);
 }
 
+// Where all variables to train have a value: while some are restored the global step may be an old
+// one, which goes back with them, and gradients of the steps after it would be dropped for ever.
+static weir_scope_t* after_variables(const weir_sync_t* b) {
+  weir_node_t** reads = weir_scope_alloc(b->clock, (size_t)b->count, sizeof(*reads));
+  for (int i = 0; reads && i < b->count; ++i) {
+    const weir_variable_info_t* variable = &b->gradients[i].variable;
+    weir_scope_t* there = weir_sync_beside(b->scope, variable->handle);
+    reads[i] = weir_read_variable_op(there, variable->handle, weir_edge_type(variable->value)).node;
+  }
+  return reads ? weir_scope_after(b->clock, reads, b->count) : b->clock;
+}
+
 // The step to begin with. The last chief may have died with gradients that it had taken, and their
 // workers wait for the next step: it must have a new number for them to compute again.
 static weir_edge_t first_step(const weir_sync_t* b) {
-  weir_edge_t was_led = weir_var_is_initialized_op(b->clock, b->is_led), done;
+  weir_edge_t was_led = weir_var_is_initialized_op(after_variables(b), b->is_led), done;
   weir_cond(b->clock, was_led, skip_step, note_leader, (void*)b, &done, 1, .name = "lead");
   if (weir_scope_status(b->clock)) return WEIR_LIB_NONE;
   return weir_sync_read_step(weir_scope_after(b->clock, &done.node, 1), b->global_step.handle);
