@@ -2,6 +2,7 @@
 // anew, the chief restores or goes on, workers wait.
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -496,6 +497,34 @@ static void test_gives_up(void** state) {
   close_process(p);
 }
 
+static weir_status_t* lose_and_end(void* arg, const weir_fit_state_t* state, bool* stop) {
+  process_t* p = arg;
+  (void)stop;
+  if (state->step < 6) return NULL;
+  end(p->world, PS);
+  raise(SIGTERM);
+  return NULL;
+}
+
+// Who is told to end while the parameter server is lost does so, and says that nothing was saved.
+static void test_told_to_end(void** state) {
+  world_t* w = *state;
+  start_all(w);
+  process_t* p = open_process(w);
+  char* latest = NULL;
+  check_error(weir_fit(p->session, p->step, p->loss, &p->result, .init = p->init,
+                       .uninitialized = p->missing, .global_step = p->global_step,
+                       .saver = p->saver, .directory = w->directory, .save_every = 4,
+                       .save_in_foreground = true, .on_step = lose_and_end, .arg = p,
+                       .lost_seconds = 60, .grace_seconds = 0.2, .is_quiet = true),
+              WEIR_UNAVAILABLE, "asked to end, but the state was not saved");
+  assert_int_equal(p->result.reason, WEIR_STOP_SIGNAL);
+  check_ok(weir_latest_checkpoint(w->directory, &latest));
+  assert_non_null(latest);  // of step 4, or of the one after it
+  weir_buffer_free(latest);
+  close_process(p);
+}
+
 // A step that hangs is ended, and the next one goes on.
 static void test_step_limit(void** state) {
   world_t* w = *state;
@@ -529,6 +558,7 @@ int main(void) {
                                      TEST(test_synchronous),
                                      TEST(test_synchronous_step_goes_back),
                                      TEST(test_gives_up),
+                                     TEST(test_told_to_end),
                                      TEST(test_step_limit),
                                      TEST(test_saves_in_the_background),
                                      TEST(test_damaged_checkpoint)};
