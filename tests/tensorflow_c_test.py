@@ -96,3 +96,11 @@ def test_headers_map_and_library_agree():
     done = subprocess.run([sys.executable, ROOT / 'tools' / 'libtensorflow_map.py', '--check', '--library',
                            BUILD / 'libtensorflow.so.2'], capture_output=True, text=True, timeout=TIMEOUT, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_table_is_true(wheel):
+    """docs/libtensorflow.md says which functions of TensorFlow's headers are there."""
+    assert wheel
+    done = subprocess.run([sys.executable, ROOT / 'tools' / 'libtensorflow_table.py', '--check'], capture_output=True, text=True,
+                          timeout=TIMEOUT, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -317,7 +317,7 @@ weir_status_t* weir_graph_add(weir_graph_t* graph, const weir_node_params_t* par
   if (graph->adder) return graph->adder->vtable->add(graph->adder, params, out_node);
   const char* name = weir_node_params_name(graph, params);
   if (!name) return weir_out_of_memory();
-  if (!weir_node_name_is_valid(name))
+  if (!params->any_name && !weir_node_name_is_valid(name))
     return WEIR_STATUS(INVALID_ARGUMENT, "'%s' is not a valid node name", name);
   const weir_op_t* op = weir_graph_find_op(graph, params->op);
   if (!op)

@@ -85,6 +85,7 @@ struct weir_node_params_t {
   const char* prefix;  // of the name, with a "/" after it; NULL or "": none
   const char* name;    // required and unique, unless |unique_name|
   bool unique_name;    // append _1, _2 … where taken
+  bool any_name;       // also one that no GraphDef may have, as TensorFlow's C API takes it
   const char* device;  // NULL: none
   weir_edges_t inputs;
   weir_node_t* const* control_inputs;

@@ -248,6 +248,7 @@ static weir_status_t* add_node(TF_OperationDescription* desc, weir_node_t** out_
   weir_node_params_t params = {
       .op = desc->op,
       .name = desc->name,
+      .any_name = true,
       .device = desc->device,
       .inputs = {.items = desc->edges, .count = (int)desc->edge_count},
       .control_inputs = desc->controls,

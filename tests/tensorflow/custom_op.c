@@ -390,6 +390,7 @@ static void join_compute(void* kernel, TF_OpKernelContext* ctx) {
 
 static TF_Output text_constant(TF_Graph* g, TF_Status* s, const char* name, const char* text) {
   TF_Tensor* tensor = TF_AllocateTensor(TF_STRING, NULL, 0, sizeof(TF_TString));
+  TF_StringInit((TF_TString*)TF_TensorData(tensor));
   TF_StringCopy((TF_TString*)TF_TensorData(tensor), text, strlen(text));
   return out(constant(g, s, name, tensor), 0);
 }

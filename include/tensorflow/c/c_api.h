@@ -26,6 +26,10 @@
 extern "C" {
 #endif
 
+// Has |listener| called with what PrintV2 would write to a stream, in place of that: on the thread
+// that prints, and for good.
+TF_CAPI_EXPORT extern void TF_RegisterLogListener(void (*listener)(const char*));
+
 // The version of TensorFlow that is matched, "2.21.0".
 TF_CAPI_EXPORT extern const char* TF_Version(void);
 

@@ -5,6 +5,7 @@
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
+#include "ops/log/listener.h"
 #include "ops/string/summarize.h"
 
 // Writes in one call, so that lines of concurrent steps do not mix.
@@ -75,10 +76,9 @@ static weir_status_t* print_to(weir_view_t stream, const weir_strbuf_t* text) {
     return print_to_file(weir_view(stream.data + 7, stream.size - 7), text);
   }
   bool is_log = weir_view_starts_with(stream, "log(");
-  if (weir_view_is(stream, "stdout")) {
-    write_text(stdout, text);
-  } else if (weir_view_is(stream, "stderr") || is_log) {
-    write_text(stderr, text);
+  const bool is_out = weir_view_is(stream, "stdout");
+  if (is_out || is_log || weir_view_is(stream, "stderr")) {
+    if (!weir_print_tell(text->data ? text->data : "")) write_text(is_out ? stdout : stderr, text);
   } else {
     return WEIR_STATUS(INVALID_ARGUMENT, "Unknown output stream: %.*s", WEIR_VIEW_ARG(stream));
   }
