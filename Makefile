@@ -4,7 +4,7 @@ PYTHON := .venv/bin/python
 LIB := build/dev/libweir.so
 PROBE := build/dev/tests/oracle/libweir_probe.so
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-c test-asan test-tsan test-python test-ops test-gradients test-programs test-random test-cuda cuda-records oracle install wheel bench check format fuzz clean deb
+.PHONY: build demo test test-c test-asan test-tsan test-python test-ops test-gradients test-programs test-random test-cuda cuda-records oracle chaos install wheel bench check format fuzz clean deb
 
 # ---- set-up: Debian packages and, for tests, the real TensorFlow from PyPI ----
 build/.packages: tools/setup.sh
@@ -105,6 +105,12 @@ oracle: build/.python
 	$(PYTHON) tests/oracle/programs.py --lib $(LIB) --devices cpu:2,guard:2 --fresh --rounds $(ROUNDS)
 	$(PYTHON) tests/oracle/gradients.py --lib $(LIB) --fresh --quota 5
 	$(PYTHON) tests/oracle/gradients.py --lib $(LIB) --devices cpu,guard --fresh --quota 5
+
+# Training in a cluster whose processes are killed, stopped and started again: so many rounds of each kind of fault, and a table.
+chaos: build/.python
+	cmake --preset dev >/dev/null
+	cmake --build --preset dev
+	$(PYTHON) tests/chaos/chaos.py --table $(ROUNDS)
 
 # ---- the rest ----
 bench: build

@@ -33,8 +33,8 @@ case "${1:-}" in
     ;;
   python)
     # openssl makes the certificates of tests/cluster/tls_test.py; tests/slurm_test.py starts a Slurm of its own; the commands of
-    # docs/quickstart.md, which tests/quickstart_test.py runs, ask a server by curl.
-    install_packages python3 python3-venv curl openssl slurm-wlm munge
+    # docs/quickstart.md, which tests/quickstart_test.py runs, ask a server by curl; spin checks the models of tests/chaos.
+    install_packages python3 python3-venv curl openssl slurm-wlm munge spin
     [ -x .venv/bin/python ] || python3 -m venv .venv
     .venv/bin/python -m pip install -q --disable-pip-version-check -r tools/requirements.txt
     ;;

@@ -1,0 +1,145 @@
+"""Servers and training programs as processes, and what the programs say: `at 12` after a step, `lost a server, …` when they wait."""
+import collections
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from ports import free_ports
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get('WEIR_BUILD', ROOT / 'build' / 'dev'))
+PROGRAM = BUILD / 'tests' / 'programs' / 'chaos'
+PATIENCE = float(os.environ.get('WEIR_CHAOS_PATIENCE', 100))  # seconds; whoever needs longer hangs
+
+UNSAVED = 'asked to end, but the state was not saved'
+Line = collections.namedtuple('Line', 'time worker text')
+
+
+class Failure(Exception):
+    """What must hold does not."""
+
+
+class World:
+    def __init__(self, directory, ps, workers, steps, is_sync):
+        self.directory, self.ps, self.workers, self.steps, self.is_sync = directory, ps, workers, steps, is_sync
+        addresses = [f'127.0.0.1:{port}' for port in free_ports(ps + workers)]
+        self.targets = [f'grpc://{address}' for address in addresses[ps:]]
+        self.spec = f'ps|{";".join(addresses[:ps])},worker|{";".join(addresses[ps:])}'
+        self.servers, self.programs, self.readers = {}, {}, {}
+        self.lines, self.mu = [], threading.Lock()  # of all programs, in the order in which they came
+
+    def __enter__(self):
+        for job, count in (('ps', self.ps), ('worker', self.workers)):
+            for i in range(count):
+                self.start_server(job, i)
+        for i in range(self.workers):
+            self.start_program(i)
+        return self
+
+    def __exit__(self, *_):
+        for process in [*self.programs.values(), *self.servers.values()]:
+            process.kill()
+            process.wait()
+        for reader in self.readers.values():
+            reader.join()
+
+    # ---- processes ----
+
+    def start_server(self, job, i):
+        command = [BUILD / 'cli' / 'weir', 'server', f'--cluster={self.spec}', f'--job={job}', f'--task={i}', '--threads=1']
+        self.servers[job, i] = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def start_program(self, i):
+        command = [PROGRAM, 'train', self.targets[i], i, self.workers, self.ps, self.steps, self.directory,
+                   'sync' if self.is_sync else 'async']
+        process = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.programs[i] = process
+        if i in self.readers:
+            self.readers[i].join()  # of the one before, which has ended
+        self._note(i, 'started')
+        reader = threading.Thread(target=self._read, args=(i, process.stdout))
+        reader.start()
+        self.readers[i] = reader
+
+    def _read(self, i, pipe):
+        with pipe:
+            for text in pipe:
+                if text.endswith('\n'):  # else its writer was killed in the middle of it
+                    self._note(i, text[:-1])
+
+    def _note(self, i, text):
+        with self.mu:
+            self.lines.append(Line(time.time(), i, text))
+
+    def note_fault(self, kind):
+        self._note(None, f'{kind} {self.newest()}')
+
+    def kill(self, process):
+        process.kill()
+        process.wait()
+
+    # ---- what is seen of them ----
+
+    def seen(self):
+        with self.mu:
+            return list(self.lines)
+
+    def step(self):
+        """The largest that was told of."""
+        return max((int(line.text[3:]) for line in self.seen() if line.text.startswith('at ')), default=0)
+
+    def wait_for_step(self, step):
+        self.wait(lambda: self.step() >= step or self.is_over(), f'step {step}')
+
+    def is_over(self):
+        return all(program.poll() is not None for program in self.programs.values())
+
+    def wait(self, condition, what):
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            if time.monotonic() > deadline:
+                raise Failure(f'{PATIENCE:g} s have passed without {what}')
+            time.sleep(0.005)
+
+    def life_of(self, i):
+        """What program |i| said since it was started last."""
+        lines = [line.text for line in self.seen() if line.worker == i]
+        return lines[len(lines) - lines[::-1].index('started'):]
+
+    def end_program(self, i):
+        """Asks it to end, in order. Where servers are lost it may have to say that nothing could be saved."""
+        program = self.programs[i]
+        program.send_signal(signal.SIGTERM)
+        self.wait(lambda: program.poll() is not None, f'the end of program {i} after SIGTERM')
+        self.readers[i].join()
+        said = self.life_of(i)
+        is_excused = UNSAVED in '\n'.join(said) if said else program.returncode == -signal.SIGTERM  # before its loop it catches no signals
+        if program.returncode != 0 and not is_excused:
+            raise Failure(f'after SIGTERM program {i} ended with {program.returncode}')
+
+    def tell(self, *args):
+        """What the program prints that looks at variables: their smallest and largest elements."""
+        done = subprocess.run([PROGRAM, *map(str, args)], capture_output=True, text=True, timeout=PATIENCE, check=False)
+        if done.returncode:
+            raise Failure(f'{" ".join(map(str, args))}: {done.stderr}')
+        return {name: (int(least), int(most)) for name, least, most in map(str.split, done.stdout.splitlines())}
+
+    def variables(self):
+        return self.tell('show', self.targets[0], self.ps)
+
+    def newest(self):
+        """The step of the newest checkpoint, as the state file says; 0: there is none."""
+        state = pathlib.Path(self.directory, 'checkpoint')
+        found = re.search(r'^model_checkpoint_path: ".*-([0-9]+)"$', state.read_text(), re.M) if state.exists() else None
+        return int(found[1]) if found else 0
+
+    def checkpoints(self):
+        """All that are there: the step in the name, when it was written, what is in it."""
+        for index in pathlib.Path(self.directory).glob('model.ckpt-*.index'):
+            yield int(index.stem.rpartition('-')[2]), index.stat().st_mtime, self.tell('read', index.with_suffix(''))
