@@ -92,11 +92,12 @@ typedef struct weir_fit_options_t {
 
   // In a cluster (weir/replicas.h). Every process runs the loop.
   // Names of variables without a value (weir_uninitialized). Where there are any, the chief takes
-  // the values of the others, too, lest somebody take a step with old and new ones, and
-  // restores its latest checkpoint or, without one, runs |init|; where there are none it goes on
-  // with what the servers have. It is looked at again when a step ends with UNAVAILABLE or ABORTED,
-  // since servers were lost then: the loop waits for them, and goes on. The step that failed may
-  // have been taken in part. No node: such errors end the loop.
+  // the values of the others, too, lest somebody take a step with old and new ones, and restores
+  // its latest checkpoint or, without one, runs |init|; a variable that this gives no value gets it
+  // by |start|. Where there are none it goes on with what the servers have. It is looked at again
+  // when a step ends with UNAVAILABLE or ABORTED, since servers were lost then: the loop waits for
+  // them, and goes on. The step that failed may have been taken in part. No node: such errors end
+  // the loop.
   weir_edge_t uninitialized;
   bool is_worker;  // not the chief: waits for it, and neither initialises, restores nor writes
   // How long no step may succeed; 0: 600, negative: such errors end the loop. The error then says
