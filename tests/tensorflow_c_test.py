@@ -88,6 +88,16 @@ def test_built_with_tensorflows_own_headers(tmp_path, wheel):
     assert run(program, BUILD) == run(compile_program('custom_op', tmp_path), BUILD)
 
 
+def test_library_brings_ops(tmp_path, wheel):
+    library = tmp_path / 'libtriple.so'
+    subprocess.run(['cc', '-std=c11', '-g', '-Wall', '-Werror', f'-I{ROOT / "include"}', '-shared', '-fPIC', '-o', library,
+                    ROOT / 'tests' / 'tensorflow' / 'library' / 'triple.c', *LIBRARIES], check=True, timeout=TIMEOUT)
+    program = compile_program('library/load', tmp_path)
+    ours = run(program, BUILD, library)
+    assert 'tripled: 42' in ours
+    assert ours == run(program, wheel, library)
+
+
 def test_kernel_ends_in_another_step(tmp_path):
     assert run(compile_program('ours/later', tmp_path), BUILD) == 'met: 42\n' * 2
 

@@ -472,6 +472,20 @@ TF_CAPI_EXPORT extern TF_Buffer TF_GetOpList(TF_Library* lib_handle);
 TF_CAPI_EXPORT extern void TF_DeleteLibraryHandle(TF_Library* lib_handle);
 TF_CAPI_EXPORT extern TF_Buffer* TF_GetAllOpList(void);
 
+// ---- how ops are presented by bindings, for generators of those ----
+// Of the ops of an OpList message, as their definitions say. NULL after an error. Thread-safe.
+typedef struct TF_ApiDefMap TF_ApiDefMap;
+TF_CAPI_EXPORT extern TF_ApiDefMap* TF_NewApiDefMap(TF_Buffer* op_list_buffer, TF_Status* status);
+// NULL is fine.
+TF_CAPI_EXPORT extern void TF_DeleteApiDefMap(TF_ApiDefMap* apimap);
+// Changes what an ApiDefs message in text format speaks of; ops that are not in the list are left
+// out. FAILED_PRECONDITION for arguments that the op does not have, and after the first Get.
+TF_CAPI_EXPORT extern void TF_ApiDefMapPut(TF_ApiDefMap* api_def_map, const char* text,
+                                           size_t text_len, TF_Status* status);
+// An ApiDef message; NULL where there is no such op.
+TF_CAPI_EXPORT extern TF_Buffer* TF_ApiDefMapGet(TF_ApiDefMap* api_def_map, const char* name,
+                                                 size_t name_len, TF_Status* status);
+
 // KernelLists.
 TF_CAPI_EXPORT extern TF_Buffer* TF_GetAllRegisteredKernels(TF_Status* status);
 TF_CAPI_EXPORT extern TF_Buffer* TF_GetRegisteredKernelsForOp(const char* name, TF_Status* status);
