@@ -102,6 +102,10 @@ def test_kernel_ends_in_another_step(tmp_path):
     assert run(compile_program('ours/later', tmp_path), BUILD) == 'met: 42\n' * 2
 
 
+def test_what_does_not_fit_is_refused(tmp_path):
+    assert run(compile_program('ours/refused', tmp_path), BUILD) == 'all refused\n'
+
+
 def test_headers_map_and_library_agree():
     done = subprocess.run([sys.executable, ROOT / 'tools' / 'libtensorflow_map.py', '--check', '--library',
                            BUILD / 'libtensorflow.so.2'], capture_output=True, text=True, timeout=TIMEOUT, check=False)

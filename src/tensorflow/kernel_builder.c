@@ -137,10 +137,16 @@ static weir_status_t* find_op(const char* name, const weir_op_t** out_op) {
   return NULL;
 }
 
+static weir_status_t* check(const TF_KernelBuilder* builder) {
+  if (builder->is_exhausted) return weir_out_of_memory();
+  if (builder->compute || builder->compute_async) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "it has no function that computes");
+}
+
 void TF_RegisterKernelBuilder(const char* kernel_name, TF_KernelBuilder* builder,
                               TF_Status* status) {
   const weir_op_t* op = NULL;
-  weir_status_t* failure = builder->is_exhausted ? weir_out_of_memory() : NULL;
+  weir_status_t* failure = check(builder);
   pthread_mutex_lock(&mu);
   if (!failure) failure = find_op(builder->ops[0].name, &op);
   if (op) failure = add_to(op, builder);

@@ -472,6 +472,24 @@ TF_CAPI_EXPORT extern TF_Buffer TF_GetOpList(TF_Library* lib_handle);
 TF_CAPI_EXPORT extern void TF_DeleteLibraryHandle(TF_Library* lib_handle);
 TF_CAPI_EXPORT extern TF_Buffer* TF_GetAllOpList(void);
 
+// ---- changing operations that exist. Sessions that have run them may not notice. ----
+// Makes |new_src| the input |dst|. OUT_OF_RANGE where there is no such output or input,
+// INVALID_ARGUMENT where type or shape do not fit.
+TF_CAPI_EXPORT extern void TF_UpdateEdge(TF_Graph* graph, TF_Output new_src, TF_Input dst,
+                                         TF_Status* status);
+TF_CAPI_EXPORT extern void TF_AddOperationControlInput(TF_Graph* graph, TF_Operation* op,
+                                                       TF_Operation* input);
+TF_CAPI_EXPORT extern void TF_RemoveAllControlInputs(TF_Graph* graph, TF_Operation* op);
+TF_CAPI_EXPORT extern void TF_SetRequestedDevice(TF_Graph* graph, TF_Operation* op,
+                                                 const char* device);
+// To an AttrValue message. INVALID_ARGUMENT for what the op does not allow, and for attributes that
+// say which types it takes and gives.
+TF_CAPI_EXPORT extern void TF_SetAttr(TF_Graph* graph, TF_Operation* op, const char* attr_name,
+                                      TF_Buffer* attr_value_proto, TF_Status* status);
+// It has its default then, or is gone.
+TF_CAPI_EXPORT extern void TF_ClearAttr(TF_Graph* graph, TF_Operation* op, const char* attr_name,
+                                        TF_Status* status);
+
 // ---- how ops are presented by bindings, for generators of those ----
 // Of the ops of an OpList message, as their definitions say. NULL after an error. Thread-safe.
 typedef struct TF_ApiDefMap TF_ApiDefMap;
