@@ -38,6 +38,9 @@ typedef struct weir_partitioned_options_t {
   // where the scope has its variables, which weir_scope_replica deals out.
   const char* const* devices;  // borrowed for the call
   int device_count;
+  // Part 0 lies in the file "<path>.part_0", and so on: weir/mapped.h. NULL: in memory. Then |init|
+  // must be the default, since what starts is what is there, and the devices be given.
+  const char* path;  // borrowed for the call
 } weir_partitioned_options_t;
 
 // A trainable variable of |shape| in parts along dimension 0; the first ones may have a row more.

@@ -22,6 +22,7 @@
 #include "weir/layer.h"
 #include "weir/lbfgs.h"
 #include "weir/loss.h"
+#include "weir/mapped.h"
 #include "weir/metric.h"
 #include "weir/model.h"
 #include "weir/moving_average.h"

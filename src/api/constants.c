@@ -90,6 +90,19 @@ static void share_name(weir_node_t* handle) {
   weir_mutex_unlock(&handle->graph->mu);
 }
 
+weir_node_t* weir_scope_add_handle(weir_scope_t* scope, const char* name, const char* device,
+                                   weir_attrs_t attrs) {
+  weir_scope_t named = *scope;
+  named.device = device;
+  if (scope->control) {  // variables are outside of loops and branches
+    named.control = NULL;
+    named.control_count = 0;
+  }
+  weir_node_t* handle = weir_scope_add(&named, "VarHandleOp", name, WEIR_NO_EDGES, attrs);
+  if (handle) share_name(handle);
+  return handle;
+}
+
 static weir_node_t* add_handle(weir_scope_t* scope, const char* name, const char* device,
                                weir_edge_t initial, const weir_variable_part_t* part) {
   weir_named_attr_t attrs[] = {weir_attr_type("dtype", weir_dtype_base(weir_edge_dtype(initial))),
@@ -97,17 +110,8 @@ static weir_node_t* add_handle(weir_scope_t* scope, const char* name, const char
                                weir_attr_string("shared_name", ""),
                                weir_attr_string(WEIR_PART_NAME, part ? part->name : ""),
                                weir_attr_string(WEIR_PART_SLICE, part ? part->slice : "")};
-  const size_t attr_count = WEIR_COUNT_OF(attrs) - (part ? 0 : 2);
-  weir_scope_t named = *scope;
-  named.device = device;
-  if (scope->control) {  // variables are outside of loops and branches
-    named.control = NULL;
-    named.control_count = 0;
-  }
-  weir_node_t* handle = weir_scope_add(&named, "VarHandleOp", name, WEIR_NO_EDGES,
-                                       (weir_attrs_t){.items = attrs, .count = attr_count});
-  if (handle) share_name(handle);
-  return handle;
+  const size_t count = WEIR_COUNT_OF(attrs) - (part ? 0 : 2);
+  return weir_scope_add_handle(scope, name, device, (weir_attrs_t){.items = attrs, .count = count});
 }
 
 static weir_status_t* check_variable(weir_scope_t* scope, const char* name, weir_edge_t initial) {
@@ -123,7 +127,7 @@ static weir_status_t* check_variable(weir_scope_t* scope, const char* name, weir
   return weir_status_prefix(status, "variable '%s': ", name);
 }
 
-static void remember(weir_scope_t* scope, const weir_variable_info_t* variable) {
+void weir_scope_remember(weir_scope_t* scope, const weir_variable_info_t* variable) {
   weir_scope_root_t* root = scope->root;
   if (root->status) return;
   if (WEIR_GROW(root->variables, root->variable_capacity, root->variable_count + 1))
@@ -168,10 +172,10 @@ weir_edge_t weir_scope_add_variable(weir_scope_t* scope, const char* name, weir_
                            ? scope->variable_device(scope->variable_device_arg, variable.initial)
                            : scope->device;
   variable.handle = weir_scope_first(add_handle(scope, name, device, variable.initial, part));
-  if (root->status) return WEIR_NO_EDGE;
+  if (root->status || !variable.handle.node) return WEIR_NO_EDGE;
   if (weir_eager_of(root->graph)) find_or_assign(scope, &variable);
   else add_assign_and_read(scope, &variable);
-  remember(scope, &variable);
+  weir_scope_remember(scope, &variable);
   return root->status ? WEIR_NO_EDGE : variable.value;
 }
 

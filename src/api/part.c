@@ -4,9 +4,8 @@
 #include "api/scope.h"
 #include "file/slice.h"
 
-// What |part| says, against the shape of |initial| as far as it is known.
-static weir_status_t* check_part(const char* name, weir_edge_t initial,
-                                 const weir_variable_part_t* part) {
+weir_status_t* weir_part_check(const char* name, const weir_shape_t* shape,
+                               const weir_variable_part_t* part) {
   int rank = 0;
   int64_t dims[WEIR_MAX_RANK];
   weir_slice_t slice;
@@ -21,8 +20,6 @@ static weir_status_t* check_part(const char* name, weir_edge_t initial,
     return WEIR_STATUS(INVALID_ARGUMENT, "variable '%s': '%s' is no slice of '%s'", name,
                        part->slice, part->name);
   }
-  const weir_shape_t* shape =
-      initial.node && !weir_edge_is_none(initial) ? weir_edge_shape(initial) : &weir_shape_unknown;
   if (!weir_shape_is_full(shape)) return NULL;
   if (shape->rank == rank && !memcmp(shape->dims, slice.lengths, sizeof(int64_t) * (size_t)rank))
     return NULL;
@@ -35,22 +32,31 @@ weir_edge_t weir_part_variable(weir_scope_t* scope, const char* name, weir_edge_
                                const weir_variable_part_t* part, bool is_trainable) {
   WEIR_ASSERT_ARG(scope);
   if (scope->root->status || !WEIR_HAS_ARG(scope, part)) return WEIR_NO_EDGE;
-  weir_status_t* status = check_part(name ? name : "", initial, part);
+  const bool is_shaped = initial.node && !weir_edge_is_none(initial);
+  weir_status_t* status = weir_part_check(
+      name ? name : "", is_shaped ? weir_edge_shape(initial) : &weir_shape_unknown, part);
   if (!status) return weir_scope_add_variable(scope, name, initial, part, is_trainable);
   weir_scope_fail(scope, status);
   return WEIR_NO_EDGE;
 }
 
-static bool is_text(const weir_attr_t* attr) {
-  return attr && attr->kind == WEIR_ATTR_STRING && !attr->is_list;
+const weir_node_t* weir_part_handle(const weir_node_t* variable) {
+  const bool is_read =
+      variable->def.input_count == 1 && weir_edge_dtype(variable->inputs[0]) == WEIR_DTYPE_RESOURCE;
+  return is_read ? variable->inputs[0].node : variable;
+}
+
+const weir_attr_t* weir_part_attr(const weir_node_t* handle, const char* name) {
+  const weir_attr_t* attr = weir_attrs_find(handle->def.attrs, name);
+  return attr && attr->kind == WEIR_ATTR_STRING && !attr->is_list ? attr : NULL;
 }
 
 weir_status_t* weir_part_of(const weir_node_t* handle, weir_arena_t* arena,
                             weir_variable_part_t* out_part) {
-  const weir_attr_t* name = weir_attrs_find(handle->def.attrs, WEIR_PART_NAME);
-  const weir_attr_t* slice = weir_attrs_find(handle->def.attrs, WEIR_PART_SLICE);
+  const weir_attr_t* name = weir_part_attr(handle, WEIR_PART_NAME);
+  const weir_attr_t* slice = weir_part_attr(handle, WEIR_PART_SLICE);
   *out_part = (weir_variable_part_t){0};
-  if (!is_text(name) || !is_text(slice)) return NULL;
+  if (!name || !slice) return NULL;
   out_part->name = weir_arena_strndup(arena, name->u.s.data, name->u.s.size);
   out_part->slice = weir_arena_strndup(arena, slice->u.s.data, slice->u.s.size);
   return out_part->name && out_part->slice ? NULL : weir_out_of_memory();
@@ -59,11 +65,8 @@ weir_status_t* weir_part_of(const weir_node_t* handle, weir_arena_t* arena,
 bool weir_variable_part(weir_scope_t* scope, weir_edge_t variable, weir_variable_part_t* out_part) {
   WEIR_ASSERT_ARG(scope);
   if (scope->root->status || !WEIR_HAS_ARG(scope, variable.node)) return false;
-  const weir_node_t* node = variable.node;
-  if (node->def.input_count == 1 && weir_edge_dtype(node->inputs[0]) == WEIR_DTYPE_RESOURCE)
-    node = node->inputs[0].node;
   weir_variable_part_t part = {0};
-  weir_status_t* status = weir_part_of(node, &scope->root->arena, &part);
+  weir_status_t* status = weir_part_of(weir_part_handle(variable.node), &scope->root->arena, &part);
   if (status) weir_scope_fail(scope, status);
   if (status || !part.name) return false;
   if (out_part) *out_part = part;

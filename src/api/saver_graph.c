@@ -81,15 +81,25 @@ static bool are_apart(const item_t* a, const item_t* b) {
   return strcmp(a->name, b->name) || (*a->slice && *b->slice && strcmp(a->slice, b->slice));
 }
 
-// The variables of the scope or, failing these, of the graph.
+static bool lies_in_file(const weir_node_t* handle) {
+  return weir_part_attr(handle, WEIR_VARIABLE_FILE) != NULL;
+}
+
+// The variables of the scope or, failing these, of the graph; what lies in files is kept there.
 static int count_default(weir_scope_t* s, weir_saved_t* out) {
-  int count = weir_scope_variable_count(s);
-  for (int i = 0; out && i < count; ++i) out[i].variable = weir_scope_variable_at(s, i).handle;
-  if (count) return count;
+  int count = 0;
+  for (int i = 0; i < weir_scope_variable_count(s); ++i) {
+    weir_edge_t handle = weir_scope_variable_at(s, i).handle;
+    if (lies_in_file(handle.node)) continue;
+    if (out) out[count].variable = handle;
+    ++count;
+  }
+  if (weir_scope_variable_count(s)) return count;
   weir_graph_t* graph = weir_scope_graph(s);
   weir_mutex_lock(&graph->mu);
   for (size_t i = 0; i < graph->node_count; ++i) {
     if (weir_node_role(graph->nodes[i]) != WEIR_ROLE_VARIABLE) continue;
+    if (lies_in_file(graph->nodes[i])) continue;
     if (out) out[count].variable = weir_scope_first(graph->nodes[i]);
     ++count;
   }
@@ -238,19 +248,35 @@ static weir_edge_t checked(weir_scope_t* s, const item_t* item, weir_edge_t valu
              WEIR_ATTRS(weir_attr_shape("shape", shape)));
 }
 
+// The nodes that map the files of the scope's variables, whether these are saved or not: whoever
+// restores does not initialise.
+static int map_nodes(weir_scope_t* s, weir_node_t** out_nodes) {
+  int count = 0;
+  for (int i = 0; i < weir_scope_variable_count(s); ++i) {
+    weir_variable_info_t variable = weir_scope_variable_at(s, i);
+    if (lies_in_file(variable.handle.node)) out_nodes[count++] = variable.initializer;
+  }
+  return count;
+}
+
 static weir_node_t* restore_items(weir_scope_t* s, weir_edge_t filename, items_t list) {
+  const size_t most_mapped = (size_t)weir_scope_variable_count(s);
   weir_dtype_t* types = weir_scope_alloc(s, (size_t)list.count, sizeof(*types));
-  weir_node_t** nodes = weir_scope_alloc(s, (size_t)list.count, sizeof(*nodes));
-  for (int i = 0; types && i < list.count; ++i) types[i] = list.items[i].dtype;
+  weir_node_t** nodes = weir_scope_alloc(s, (size_t)list.count + most_mapped, sizeof(*nodes));
+  if (!types || !nodes) return NULL;
+  const int mapped_count = map_nodes(s, nodes + list.count);
+  weir_scope_t* mapped = mapped_count ? weir_scope_after(s, nodes + list.count, mapped_count) : s;
+  for (int i = 0; i < list.count; ++i) types[i] = list.items[i].dtype;
   weir_edge_t names = names_const(s, "RestoreV2/tensor_names", list, false);
   weir_edge_t slices = names_const(s, "RestoreV2/shape_and_slices", list, true);
   weir_edge_t values = add(s, "RestoreV2", NULL, WEIR_EDGES(filename, names, slices),
                            WEIR_ATTRS(weir_attr_types("dtypes", types, (size_t)list.count)));
   for (int i = 0; i < list.count && !weir_scope_status(s); ++i) {
     values.index = i;
-    nodes[i] = assign_item(s, &list.items[i], checked(s, &list.items[i], values));
+    weir_scope_t* after = lies_in_file(list.items[i].variable.node) ? mapped : s;
+    nodes[i] = assign_item(after, &list.items[i], checked(s, &list.items[i], values));
   }
-  return nodes ? weir_group(s, "restore_all", nodes, list.count) : NULL;
+  return weir_group(s, "restore_all", nodes, list.count + mapped_count);
 }
 
 void weir_saver_build(weir_saver_t* saver, weir_scope_t* scope,

@@ -59,6 +59,12 @@ WEIR_INLINE weir_edge_t weir_scope_first(weir_node_t* node) {
 weir_edge_t weir_scope_add_variable(weir_scope_t* scope, const char* name, weir_edge_t initial,
                                     const weir_variable_part_t* part, bool is_trainable);
 
+// The two ends of that, for variables that start in another way: the handle, on |device|, outside
+// of loops; and a place among the root scope's.
+weir_node_t* weir_scope_add_handle(weir_scope_t* scope, const char* name, const char* device,
+                                   weir_attrs_t attrs);
+void weir_scope_remember(weir_scope_t* scope, const weir_variable_info_t* variable);
+
 // |edge|, which may be of another eager scope where |scope| is one: what stands for it here. As it
 // is on other scopes, and where it is none.
 weir_edge_t weir_scope_local(weir_scope_t* scope, weir_edge_t edge);

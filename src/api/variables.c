@@ -127,8 +127,9 @@ weir_status_t* weir_variables_read(const weir_variables_t* variables, size_t ind
                           container_of(node), name_of(node), &weir_variable_type, &resource);
   weir_status_destroy(status);
   if (!resource) return NULL;
-  *out_value = weir_variable_read((weir_variable_t*)resource);
+  status = weir_variable_snapshot((weir_variable_t*)resource, out_value);
   weir_resource_release(resource);
+  if (status) return status;
   return *out_value ? move_to(home, WEIR_MEMORY_HOST, out_value) : NULL;
 }
 

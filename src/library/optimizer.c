@@ -7,6 +7,7 @@
 
 #include "nodes.h"
 #include "weir/clip.h"
+#include "weir/mapped.h"
 #include "weir/ops.h"
 #include "weir/partition.h"
 
@@ -50,11 +51,11 @@ static weir_edge_t extent(weir_scope_t* scope, weir_edge_t initial) {
   return is_known ? weir_const_ints(scope, known, rank) : weir_shape(scope, initial);
 }
 
-// "table/Adam_1": what a checkpoint calls the slots of a table's parts, of which the one of |part|
-// will be called "table/part_0/Adam_1". NULL after an error.
-static const char* name_of_slots(weir_scope_t* state, weir_edge_t part, const char* whole,
-                                 const char* slot) {
-  const char* beside = weir_node_name(part.node);
+// |whole| and the name that a slot beside |variable| will have: "table/Adam_1" of a table in parts,
+// whose own slot is "table/part_0/Adam_1"; "file.Adam_1" of one in a file. NULL after an error.
+static const char* name_of_slots(weir_scope_t* state, weir_edge_t variable, const char* whole,
+                                 char separator, const char* slot) {
+  const char* beside = weir_node_name(variable.node);
   const size_t size = strlen(beside) + strlen(whole) + strlen(slot) + 32;
   char* name = weir_scope_alloc(state, size, 1);
   if (!name) return NULL;
@@ -62,23 +63,44 @@ static const char* name_of_slots(weir_scope_t* state, weir_edge_t part, const ch
   int number = 0;
   while (weir_graph_find_node(weir_scope_graph(state), name))
     snprintf(name, size, "%s/%s_%d", beside, slot, ++number);
-  if (number) snprintf(name, size, "%s/%s_%d", whole, slot, number);
-  else snprintf(name, size, "%s/%s", whole, slot);
+  if (number) snprintf(name, size, "%s%c%s_%d", whole, separator, slot, number);
+  else snprintf(name, size, "%s%c%s", whole, separator, slot);
   return name;
+}
+
+// A file beside the variable's |file|. Such begin as zeros.
+static weir_edge_t slot_in_file(weir_scope_t* beside, const weir_variable_info_t* variable,
+                                const char* file, const weir_variable_part_t* part,
+                                const char* name, float value) {
+  int64_t dims[WEIR_MAX_RANK];
+  const int rank = weir_edge_dims(variable->initial, dims, WEIR_MAX_RANK);
+  const char* path = name_of_slots(beside, variable->handle, file, '.', name);
+  if (path && value != 0) {
+    weir_lib_fail(beside,
+                  "'%s' lies in a file, and so would '%s', which starts with %g: only zeros can",
+                  weir_node_name(variable->handle.node), name, (double)value);
+  }
+  if (!path || weir_scope_status(beside)) return (weir_edge_t){0};
+  return weir_mapped_variable(beside, name, path, ((weir_dims_t){dims, rank, true}),
+                              .dtype = weir_edge_type(variable->initial), .part = part,
+                              .is_state = true);
 }
 
 weir_edge_t weir_library_slot(weir_scope_t* state, const weir_variable_info_t* variable,
                               const char* name, float value) {
   if (weir_scope_status(state)) return (weir_edge_t){0};
+  weir_variable_part_t part;
+  const bool is_part = weir_variable_part(state, variable->handle, &part);
+  if (is_part) part.name = name_of_slots(state, variable->handle, part.name, '/', name);
+  const char* file = weir_variable_file(state, variable->handle);
+  if (weir_scope_status(state)) return (weir_edge_t){0};
   weir_scope_t* beside = weir_scope_on(weir_scope_at(state, weir_node_name(variable->handle.node)),
                                        weir_node_device(variable->handle.node));
+  if (file) return slot_in_file(beside, variable, file, is_part ? &part : NULL, name, value);
   weir_edge_t fill = weir_library_scalar(beside, value, weir_edge_type(variable->initial));
   weir_edge_t initial = weir_fill(beside, extent(beside, variable->initial), fill);
-  weir_variable_part_t part;
-  if (!weir_variable_part(state, variable->handle, &part))
-    return weir_state_variable(beside, name, initial);
-  part.name = name_of_slots(state, variable->handle, part.name, name);
-  return part.name ? weir_part_variable(beside, name, initial, &part, false) : (weir_edge_t){0};
+  return is_part ? weir_part_variable(beside, name, initial, &part, false)
+                 : weir_state_variable(beside, name, initial);
 }
 
 bool weir_library_find_variable(const weir_scope_t* scope, weir_edge_t edge,

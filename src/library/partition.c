@@ -7,6 +7,7 @@
 
 #include "nodes.h"
 #include "weights.h"
+#include "weir/mapped.h"
 
 // What TensorFlow takes a string for, when it counts bytes.
 enum { STRING_BYTES = 16 };
@@ -62,6 +63,19 @@ static const char* slice_text(const cut_t* cut, int64_t begin, int64_t rows) {
   return text;
 }
 
+static weir_edge_t map_part(const cut_t* cut, weir_scope_t* there, const char* name,
+                            const weir_variable_part_t* part, int64_t rows) {
+  int64_t dims[WEIR_MAX_RANK];
+  const size_t size = strlen(cut->options->path) + strlen(name) + 2;
+  char* path = weir_scope_alloc(cut->scope, size, 1);
+  if (!path) return WEIR_LIB_NONE;
+  snprintf(path, size, "%s.%s", cut->options->path, name);
+  memcpy(dims, cut->shape.dims, sizeof(*dims) * (size_t)cut->shape.rank);
+  dims[0] = rows;
+  return weir_mapped_variable(there, name, path, ((weir_dims_t){dims, cut->shape.rank, true}),
+                              .dtype = cut->dtype, .part = part);
+}
+
 static weir_edge_t make_part(const cut_t* cut, int index, int64_t begin, int64_t rows) {
   const weir_partitioned_options_t* options = cut->options;
   char name[32];
@@ -71,6 +85,7 @@ static weir_edge_t make_part(const cut_t* cut, int index, int64_t begin, int64_t
   if (options->device_count > 0)
     own = weir_scope_on(own, options->devices[index % options->device_count]);
   snprintf(name, sizeof(name), "part_%d", index);
+  if (options->path) return map_part(cut, own, name, &part, rows);
   weir_scope_t* apart = weir_scope_in(weir_scope_lift(own), "initializer");
   weir_edge_t initial = weir_lib_init_part(apart, cut->init, cut->dtype,
                                            &(weir_lib_part_of_t){cut->shape, begin, rows});
@@ -91,8 +106,8 @@ static weir_tables_t make_parts(const cut_t* cut, int count) {
   return weir_scope_status(cut->scope) ? (weir_tables_t){0} : (weir_tables_t){parts, count};
 }
 
-static bool check(weir_scope_t* scope, const char* name, weir_dims_t shape, weir_partitioner_t how,
-                  const weir_partitioned_options_t* options) {
+static bool check(weir_scope_t* scope, const char* name, weir_init_t init, weir_dims_t shape,
+                  weir_partitioner_t how, const weir_partitioned_options_t* options) {
   if (weir_scope_status(scope)) return false;
   if (shape.rank < 1)
     weir_lib_fail(scope, "variable '%s': what has no dimensions has no parts", name);
@@ -104,6 +119,8 @@ static bool check(weir_scope_t* scope, const char* name, weir_dims_t shape, weir
   if (how.parts <= 0 && how.part_size <= 0)
     weir_lib_fail(scope, "variable '%s': neither %d parts nor parts of %lld bytes can be made",
                   name, how.parts, (long long)how.part_size);
+  if (options->path && init.kind != WEIR_INIT_DEFAULT)
+    weir_lib_fail(scope, "variable '%s' lies in files: it starts with what is there", name);
   if (options->device_count < 0 || (options->device_count > 0 && !options->devices))
     weir_lib_fail(scope, "variable '%s': %d devices are not given", name, options->device_count);
   return !weir_scope_status(scope);
@@ -116,7 +133,8 @@ weir_tables_t weir_partitioned_variable_with(weir_scope_t* scope, const char* na
   enum { MOST_PARTS = 1 << 20 };
   const weir_tables_t none = {0};
   options = options ? options : &(const weir_partitioned_options_t){0};
-  if (!WEIR_HAS_ARG(scope, name) || !check(scope, name, shape, partitioner, options)) return none;
+  if (!WEIR_HAS_ARG(scope, name) || !check(scope, name, init, shape, partitioner, options))
+    return none;
   const weir_dtype_t dtype = options->dtype ? options->dtype : WEIR_DTYPE_FLOAT;
   const int64_t count = count_parts(partitioner, dtype, shape);
   if (count > MOST_PARTS) {

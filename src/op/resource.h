@@ -88,8 +88,15 @@ WEIR_MUST_USE weir_status_t* weir_variable_create(weir_dtype_t dtype, const weir
                                                   weir_variable_t** out);
 WEIR_MUST_USE weir_status_t* weir_variable_create_ref(weir_dtype_t dtype, const weir_shape_t* shape,
                                                       weir_variable_t** out);
-// Retains and returns the value, NULL while uninitialised.
+// Retains and returns the value, NULL while uninitialised. One that lies in a file may change as it
+// is looked at: with the lock held it does not.
 weir_tensor_t* weir_variable_read(weir_variable_t* variable);
+// The same of what nobody writes to: a copy where the variable lies in a file. NULL as above.
+WEIR_MUST_USE weir_status_t* weir_variable_snapshot(weir_variable_t* variable,
+                                                    weir_tensor_t** out_tensor);
+// Gives a resource variable another value, which lies in a shared mapping (file/mapping.h): from
+// now on writes are made there, whoever holds it, assignments too, and its shape stays.
+void weir_variable_put_in_file(weir_variable_t* variable, weir_tensor_t* take_tensor);
 // Replaces the value; consumes |take_tensor| also on failure. A reference variable copies it unless
 // nobody else holds it; a resource variable copies memory of a reference variable.
 WEIR_MUST_USE weir_status_t* weir_variable_assign(weir_variable_t* variable,

@@ -19,7 +19,12 @@
 //   Hence |left_mu|, a second lock, taken inside the first.
 // - Asking for the newest tensor takes |mu|, so a renewal waits for a write that is under way
 //   instead of seeing half of it.
+//
+// A variable that lies in a file (file/mapping.h) is written there, whoever holds its tensor: that
+// is for those who read with the lock held, or look at the shape. All others get a copy, by
+// weir_variable_snapshot.
 #include "base/alloc.h"
+#include "file/mapping.h"
 #include "op/resource.h"
 
 // A memory of a reference variable that a write left because others read it: its successor is what
@@ -163,7 +168,8 @@ weir_tensor_t* weir_variable_read(weir_variable_t* variable) {
 // for a resource variable, too, whose reads are snapshots.
 static weir_status_t* own(const weir_variable_t* variable, weir_tensor_t** tensor) {
   bool is_own = !(*tensor)->root && weir_tensor_is_sole(*tensor);
-  if (variable->is_ref ? !is_own : weir_tensor_is_variable(*tensor)) {
+  bool is_others = weir_tensor_is_variable(*tensor) || weir_mapping_has(*tensor);
+  if (variable->is_ref ? !is_own : is_others) {
     weir_tensor_t* copy = NULL;
     WEIR_TRY(weir_tensor_copy(*tensor, &copy));
     weir_tensor_release(*tensor);
@@ -173,12 +179,45 @@ static weir_status_t* own(const weir_variable_t* variable, weir_tensor_t** tenso
   return NULL;
 }
 
+weir_status_t* weir_variable_snapshot(weir_variable_t* variable, weir_tensor_t** out_tensor) {
+  weir_status_t* status = NULL;
+  weir_mutex_lock(&variable->mu);
+  const bool is_in_file = variable->tensor && weir_mapping_has(variable->tensor);
+  if (is_in_file) status = weir_tensor_copy(variable->tensor, out_tensor);
+  else *out_tensor = weir_tensor_retain(variable->tensor);
+  weir_mutex_unlock(&variable->mu);
+  return status;
+}
+
+void weir_variable_put_in_file(weir_variable_t* variable, weir_tensor_t* take_tensor) {
+  weir_mutex_lock(&variable->mu);
+  weir_tensor_t* old = variable->tensor;
+  variable->tensor = take_tensor;
+  weir_mutex_unlock(&variable->mu);
+  weir_tensor_release(old);
+}
+
+// Writes the elements of |value| to the file that |variable| lies in.
+static weir_status_t* write_locked(weir_variable_t* variable, const weir_tensor_t* value) {
+  char had[WEIR_SHAPE_TEXT_SIZE], got[WEIR_SHAPE_TEXT_SIZE];
+  const weir_tensor_t* tensor = variable->tensor;
+  if (tensor->dtype != value->dtype || !weir_tensor_same_shape(tensor, value) ||
+      !weir_tensor_is_host(value))
+    return WEIR_STATUS(FAILED_PRECONDITION,
+                       "a variable of shape %s that lies in a file cannot be assigned shape %s",
+                       weir_tensor_shape_text(tensor, had), weir_tensor_shape_text(value, got));
+  memmove(tensor->data, value->data, (size_t)value->count * weir_dtype_size(variable->dtype));
+  return NULL;
+}
+
 weir_status_t* weir_variable_assign(weir_variable_t* variable, weir_tensor_t* take_tensor) {
   weir_status_t* status = own(variable, &take_tensor);
   weir_tensor_t* unused = take_tensor;
   weir_mutex_lock(&variable->mu);
-  if (!status) status = leave_locked(variable, take_tensor);
-  if (!status) {
+  const bool is_in_file = variable->tensor && weir_mapping_has(variable->tensor);
+  if (!status && is_in_file) status = write_locked(variable, take_tensor);
+  else if (!status) status = leave_locked(variable, take_tensor);
+  if (!status && !is_in_file) {
     unused = variable->tensor;
     variable->tensor = take_tensor;
   }
@@ -191,7 +230,7 @@ weir_status_t* weir_variable_make_sole_locked(weir_variable_t* variable, const c
   if (!variable->tensor) {
     return WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized value %s", what);
   }
-  if (weir_tensor_is_sole(variable->tensor)) return NULL;
+  if (weir_tensor_is_sole(variable->tensor) || weir_mapping_has(variable->tensor)) return NULL;
   weir_tensor_t* copy = NULL;
   WEIR_TRY(weir_tensor_copy(variable->tensor, &copy));
   copy->is_variable = variable->is_ref;

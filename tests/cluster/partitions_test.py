@@ -15,3 +15,17 @@ def test_parameter_servers(cluster, tmp_path, loss):
     assert len(list(tmp_path.glob('got.data-*'))) == 2
     after = [weir(parts, 'div', loss, 'adagrad', load=tmp_path / start) for parts, start in ((2, 'got'), (3, 'want'))]
     np.testing.assert_allclose(*after, 1e-5)
+
+
+def test_in_files(cluster, tmp_path):
+    """Each server maps the files of its parts, and writes its updates there."""
+    (tmp_path / 'here').mkdir(), (tmp_path / 'there').mkdir()
+    want = weir(f'files:{tmp_path}/here/table', 'mod', 'sampled_softmax_on_parts', 'momentum')
+    got = weir(f'files:{tmp_path}/there/table', 'mod', 'sampled_softmax_on_parts', 'momentum', target=cluster.target)
+    np.testing.assert_allclose(got, want, 1e-5)
+    files = sorted(path.name for path in (tmp_path / 'here').iterdir())
+    assert files == [f'table.part_{i}{slot}' for i in range(3) for slot in ('', '.Momentum')]
+    for name in files:
+        a, b = (np.fromfile(tmp_path / folder / name, np.float32) for folder in ('here', 'there'))
+        assert a.any()
+        np.testing.assert_allclose(a, b, 1e-5, 1e-7)

@@ -4,7 +4,8 @@
 //   partitions TARGET PARTS STRATEGY LOSS OPTIMIZER LOAD SAVE
 //
 // TARGET: "" for this process, else a worker of a cluster with two parameter servers. PARTS: a
-// number, "bytes:N", or "whole". STRATEGY: mod or div. LOAD and SAVE: checkpoints; "" for none.
+// number, "bytes:N", "whole", or "files:PATH", three parts of which those of the embedding lie in
+// files. STRATEGY: mod or div. LOAD and SAVE: checkpoints; "" for none.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,10 @@ static weir_edge_t numbers(weir_scope_t* s, weir_dims_t shape, int seed) {
   return weir_const_floats(s, shape.rank, shape.dims, values);
 }
 
+static const char* const on_servers[] = {"/job:ps/task:0", "/job:ps/task:1"};
+static const char* const here[] = {"", ""};
+static const char* const* devices = here;  // of parts in files
+
 static weir_tables_t variable(weir_scope_t* s, const char* name, weir_dims_t shape, int seed,
                               const char* parts) {
   weir_edge_t initial = numbers(s, shape, seed);
@@ -37,6 +42,10 @@ static weir_tables_t variable(weir_scope_t* s, const char* name, weir_dims_t sha
     *only = weir_variable(s, name, initial);
     return (weir_tables_t){only, 1};
   }
+  if (!strncmp(parts, "files:", 6) && !strcmp(name, "table"))
+    return weir_partitioned_variable(s, name, (weir_init_t){0}, shape, weir_partition_fixed(3),
+                                     .path = parts + 6, .devices = devices, .device_count = 2);
+  if (!strncmp(parts, "files:", 6)) parts = "3";
   weir_partitioner_t how = !strncmp(parts, "bytes:", 6) ? weir_partition_by_size(atoi(parts + 6), 0)
                                                         : weir_partition_fixed(atoi(parts));
   return weir_partitioned_variable(s, name, weir_init_value(initial), shape, how);
@@ -77,6 +86,7 @@ typedef struct model_t {
 
 static model_t open_model(char** args) {
   model_t m = {0};
+  if (*args[1]) devices = on_servers;
   check(weir_graph_create(&m.graph));
   weir_scope_t* root = weir_scope_create(m.graph);
   weir_scope_t* s = weir_scope_replica(root, *args[1] ? PS_COUNT : 0, 0);

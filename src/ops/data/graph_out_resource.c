@@ -66,8 +66,10 @@ static weir_status_t* write_variable(weir_graph_out_t* out, const weir_handle_t*
                                      const char** out_name) {
   weir_resource_t* resource = NULL;
   WEIR_TRY(find(out, handle, &weir_variable_type, &resource));
-  weir_tensor_t* value = weir_variable_read((weir_variable_t*)resource);
+  weir_tensor_t* value = NULL;
+  weir_status_t* copied = weir_variable_snapshot((weir_variable_t*)resource, &value);
   weir_resource_release(resource);
+  if (copied) return copied;
   if (!value)
     return WEIR_STATUS(FAILED_PRECONDITION, "variable '%s' is not initialized", handle->name);
   weir_status_t* status = write_value(out, value, out_name);

@@ -3,6 +3,7 @@
 #include "kernel/elementwise/update_op.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
+#include "ops/state/find_variable.h"
 
 #define NUMBER_TYPES                                                                         \
   "dtype: complex128, complex64, double, float, bfloat16, half, int32, int8, uint8, int16, " \
@@ -20,29 +21,6 @@
       {0}})
 
 // ---- AssignVariableOp ----
-static weir_status_t* create_variable(void* arg, weir_resource_t** out_resource) {
-  const weir_dtype_t* dtype = arg;
-  weir_variable_t* variable = NULL;
-  WEIR_TRY(weir_variable_create(*dtype, NULL, &variable));
-  *out_resource = &variable->base;
-  return NULL;
-}
-
-// The variable a handle names, made now when this is its first assignment.
-static weir_status_t* find_or_create(weir_kernel_ctx_t* ctx, weir_dtype_t dtype,
-                                     weir_variable_t** out_variable) {
-  const weir_handle_t* handle = weir_tensor_handle(weir_kernel_input(ctx, 0));
-  if (!handle) return WEIR_STATUS(INVALID_ARGUMENT, "%s needs a resource handle", ctx->node->name);
-  if (handle->object) return weir_kernel_variable(ctx, 0, out_variable);
-  weir_resource_t* resource = NULL;
-  weir_resources_t* manager = NULL;
-  WEIR_TRY(weir_kernel_manager(ctx, handle, &manager));
-  WEIR_TRY(weir_resources_find_or_create(manager, weir_view_of(handle->container),
-                                         weir_view_of(handle->name), &weir_variable_type,
-                                         create_variable, &dtype, &resource));
-  *out_variable = (weir_variable_t*)resource;
-  return NULL;
-}
 
 static weir_status_t* check_assigned_shape(weir_kernel_ctx_t* ctx, weir_variable_t* variable) {
   weir_tensor_t* old = weir_variable_read(variable);
@@ -68,7 +46,7 @@ static weir_status_t* assign_cpu(weir_kernel_ctx_t* ctx) {
                        "Variable and value dtypes don't match; respectively, %s and %s",
                        weir_dtype_name(dtype), weir_dtype_name(weir_tensor_type(value)));
   }
-  WEIR_TRY(find_or_create(ctx, dtype, &variable));
+  WEIR_TRY(weir_state_find_or_create(ctx, dtype, &variable));
   weir_status_t* status = NULL;
   if (variable->dtype != dtype) {
     status = WEIR_STATUS(INVALID_ARGUMENT,

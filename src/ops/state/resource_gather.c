@@ -1,5 +1,6 @@
 // resource_gather.c — ResourceGather, ResourceGatherNd: rows of a variable, read without copying
 // the whole.
+#include "file/mapping.h"
 #include "kernel/move/move_op.h"
 #include "op/cost.h"
 #include "op/grad_ctx.h"
@@ -49,25 +50,49 @@ static weir_status_t* gather_slices(weir_kernel_ctx_t* ctx, const weir_tensor_t*
   return g.error.status;
 }
 
-// Retains the variable's value, checked against the output's type.
-static weir_status_t* read_params(weir_kernel_ctx_t* ctx, weir_tensor_t** out_params) {
-  weir_variable_t* variable = NULL;
-  WEIR_TRY(weir_kernel_variable(ctx, 0, &variable));
-  weir_tensor_t* params = weir_variable_read(variable);
-  weir_resource_release(&variable->base);
+// The variable that rows are read of.
+typedef struct source_t {
+  weir_variable_t* variable;  // retained
+  weir_tensor_t* tensor;      // retained, unless the variable is locked
+  bool is_locked;
+} source_t;
+
+static weir_status_t* check_source(const weir_kernel_ctx_t* ctx, const weir_tensor_t* params) {
   if (!params) {
     return WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized variable in %s",
                        ctx->node->name);
   }
-  if (weir_tensor_type(params) != ctx->node->output_types[0]) {
-    weir_status_t* status = WEIR_STATUS(
-        INVALID_ARGUMENT, "Trying to read variable with wrong dtype. Expected %s got %s",
-        weir_dtype_name(ctx->node->output_types[0]), weir_dtype_name(weir_tensor_type(params)));
-    weir_tensor_release(params);
-    return status;
+  if (weir_tensor_type(params) == ctx->node->output_types[0]) return NULL;
+  return WEIR_STATUS(
+      INVALID_ARGUMENT, "Trying to read variable with wrong dtype. Expected %s got %s",
+      weir_dtype_name(ctx->node->output_types[0]), weir_dtype_name(weir_tensor_type(params)));
+}
+
+// Small tables are held as they are, so that many threads read them at once. A writer that found a
+// large one held would copy it, however few rows are read, and one in a file is written in place:
+// those stay locked meanwhile.
+static weir_status_t* open_source(weir_kernel_ctx_t* ctx, source_t* source) WEIR_NO_THREAD_SAFETY {
+  enum { MOST_COPIED = 1 << 20 };  // bytes
+  WEIR_TRY(weir_kernel_variable(ctx, 0, &source->variable));
+  weir_mutex_lock(&source->variable->mu);
+  source->tensor = source->variable->tensor;
+  weir_status_t* status = check_source(ctx, source->tensor);
+  if (!status && !weir_move_gpu(ctx))
+    source->is_locked = weir_mapping_has(source->tensor) ||
+                        source->tensor->count > MOST_COPIED / (int64_t)weir_dtype_size(
+                                                                  weir_tensor_type(source->tensor));
+  if (!source->is_locked) {
+    source->tensor = status ? NULL : weir_tensor_retain(source->tensor);
+    weir_mutex_unlock(&source->variable->mu);
   }
-  *out_params = params;
-  return NULL;
+  if (status) weir_resource_release(&source->variable->base);
+  return status;
+}
+
+static void close_source(source_t* source) WEIR_NO_THREAD_SAFETY {
+  if (source->is_locked) weir_mutex_unlock(&source->variable->mu);
+  else weir_tensor_release(source->tensor);
+  weir_resource_release(&source->variable->base);
 }
 
 static int64_t product(const int64_t* dims, int begin, int end) {
@@ -133,7 +158,7 @@ static weir_status_t* gather_on_gpu(const weir_kernel_ctx_t* ctx, const weir_ten
 
 static weir_status_t* gather(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
-  weir_tensor_t* params = NULL;
+  source_t source = {0};
   weir_tensor_t* scratch = NULL;
   weir_tensor_t* out = NULL;
   int64_t dims[WEIR_MAX_RANK];
@@ -141,7 +166,8 @@ static weir_status_t* gather(weir_kernel_ctx_t* ctx) {
   if (batch_dims < 0) {
     return WEIR_STATUS(INVALID_ARGUMENT, "batch_dims is negative (%lld)", (long long)batch_dims);
   }
-  WEIR_TRY(read_params(ctx, &params));
+  WEIR_TRY(open_source(ctx, &source));
+  const weir_tensor_t* params = source.tensor;
   weir_status_t* status = check_gather(params, indices, batch_dims);
   if (status) goto done;
   int rest = params->rank - (int)batch_dims - 1;
@@ -167,7 +193,7 @@ static weir_status_t* gather(weir_kernel_ctx_t* ctx) {
                          product(params->dims, (int)batch_dims + 1, params->rank));
 done:
   weir_tensor_release(scratch);
-  weir_tensor_release(params);
+  close_source(&source);
   return status;
 }
 
@@ -262,12 +288,13 @@ static weir_status_t* gather_nd_offsets(const weir_tensor_t* params, const weir_
 
 static weir_status_t* gather_nd(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
-  weir_tensor_t* params = NULL;
+  source_t source = {0};
   weir_tensor_t* scratch = NULL;
   weir_tensor_t* out = NULL;
   int64_t dims[WEIR_MAX_RANK];
   if (indices->rank < 1) return WEIR_STATUS(INVALID_ARGUMENT, "indices must be at least a vector");
-  WEIR_TRY(read_params(ctx, &params));
+  WEIR_TRY(open_source(ctx, &source));
+  const weir_tensor_t* params = source.tensor;
   weir_status_t* status = NULL;
   int64_t depth = indices->dims[indices->rank - 1];
   if (params->rank < 1) {
@@ -312,7 +339,7 @@ static weir_status_t* gather_nd(weir_kernel_ctx_t* ctx) {
                          product(params->dims, (int)depth, params->rank));
 done:
   weir_tensor_release(scratch);
-  weir_tensor_release(params);
+  close_source(&source);
   return status;
 }
 

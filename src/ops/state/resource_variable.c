@@ -68,9 +68,13 @@ static weir_status_t* var_handle_shape(weir_shape_ctx_t* ctx) {
 static weir_status_t* read_cpu(weir_kernel_ctx_t* ctx) {
   weir_variable_t* variable = NULL;
   WEIR_TRY(weir_kernel_variable(ctx, 0, &variable));
-  weir_tensor_t* value = weir_variable_read(variable);
+  weir_tensor_t* value = NULL;
   weir_dtype_t dtype = ctx->node->output_types[0];
-  weir_status_t* status = NULL;
+  weir_status_t* status = weir_variable_snapshot(variable, &value);
+  if (status) {
+    weir_resource_release(&variable->base);
+    return status;
+  }
   if (!value) {
     const weir_handle_t* handle = weir_tensor_handle(weir_kernel_input(ctx, 0));
     status = WEIR_STATUS(
