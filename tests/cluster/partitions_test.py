@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 
+import clusters
 from partitions_test import same_checkpoints, weir
 
 
@@ -29,3 +30,17 @@ def test_in_files(cluster, tmp_path):
         a, b = (np.fromfile(tmp_path / folder / name, np.float32) for folder in ('here', 'there'))
         assert a.any()
         np.testing.assert_allclose(a, b, 1e-5, 1e-7)
+
+
+def test_files_below_the_roots(tmp_path):
+    """A server that may use one folder maps no file of another, and makes none."""
+    (tmp_path / 'mine').mkdir(), (tmp_path / 'other').mkdir()
+    cluster = clusters.Cluster({'ps': 2, 'worker': 1}, f'--file-roots={tmp_path}/mine')
+    try:
+        with pytest.raises(AssertionError, match='PERMISSION_DENIED'):
+            weir(f'files:{tmp_path}/other/table', 'div', 'nce', 'sgd', target=cluster.target)
+        assert not list((tmp_path / 'other').iterdir())
+        weir(f'files:{tmp_path}/mine/table', 'div', 'nce', 'sgd', target=cluster.target)
+        assert len(list((tmp_path / 'mine').iterdir())) == 3
+    finally:
+        cluster.stop()
