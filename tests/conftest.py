@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get('WEIR_BUILD', ROOT / 'build' / 'dev'))
 os.environ['PATH'] = os.path.dirname(sys.executable) + os.pathsep + os.environ['PATH']
 LIMIT = int(os.environ.get('WEIR_TEST_LIMIT', 120))  # seconds a test may take, many times what most do
-LONGER = {'examples_test', 'losses_test', 'models_test', 'oracle_test', 'python_test', 'replicas_test', 'slurm_test', 'training_test'}  # five times that
+LONGER = {'examples_test', 'losses_test', 'models_test', 'oracle_test', 'python_test', 'replicas_test', 'slurm_test', 'static_test', 'training_test'}  # five times that
 stacks = 2  # where they are written
 
 

@@ -100,10 +100,12 @@ static weir_pool_t* registry;  // guarded by registry_mu; all pools
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static void init_locks(weir_pool_t* pool) {
-  // Critical sections are short: a contender had better spin than sleep.
   pthread_mutexattr_t attributes;
   WEIR_CHECK(pthread_mutexattr_init(&attributes) == 0);
+#ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
+  // Critical sections are short: a contender had better spin than sleep.
   pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+#endif
   WEIR_CHECK(pthread_mutex_init(&pool->mu.raw, &attributes) == 0);
   pthread_mutexattr_destroy(&attributes);
   weir_cond_init(&pool->work);

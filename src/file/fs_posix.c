@@ -91,13 +91,13 @@ static weir_status_t* posix_read(weir_file_t* self, uint64_t offset, void* buffe
   return NULL;
 }
 
-static void posix_close(weir_file_t* self) {
+static void posix_close_file(weir_file_t* self) {
   close(((posix_file_t*)self)->fd);
   weir_free(self->path);
   weir_free(self);
 }
 
-static const weir_file_vtable_t kFile = {.read = posix_read, .close = posix_close};
+static const weir_file_vtable_t kFile = {.read = posix_read, .close = posix_close_file};
 
 static weir_status_t* posix_open_read(const weir_fs_t* fs, const char* path,
                                       weir_file_t** out_file) {

@@ -81,8 +81,8 @@ static weir_status_t* find_input(import_t* import, const weir_node_t* node, weir
   const weir_import_params_t* params = import->params;
   for (int i = 0; params && i < params->input_map_to.count; ++i) {
     weir_view_t from = weir_view_of(params->input_map_from[i]);
-    bool is_output_0 = from.size == name.size + 2 && memcmp(from.data, name.data, name.size) == 0 &&
-                       weir_view_ends_with(from, ":0");
+    bool is_output_0 = weir_view_ends_with(from, ":0") &&
+                       weir_view_equal(weir_view(from.data, from.size - 2), name);
     if (!weir_view_equal(from, name) && !is_output_0) continue;
     *out_ref = (input_ref_t){params->input_map_to.items[i].node,
                              params->input_map_to.items[i].index, ref.is_control};

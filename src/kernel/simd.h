@@ -11,8 +11,9 @@
 
 #include "base/base.h"
 
-// Sanitizers instrument the resolvers, which run before their runtime is up.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__gnu_linux__) && \
+// Of the C libraries glibc alone runs the resolvers (musl would call an address never set).
+// Sanitizers instrument them, though they run before their runtime is up.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define WEIR_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
