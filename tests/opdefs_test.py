@@ -2,6 +2,7 @@
 import ctypes
 import json
 import os
+import re
 
 import pytest
 
@@ -47,6 +48,18 @@ OPS = registered()
 
 def test_there_are_ops():
     assert len(OPS) > 300 and list(OPS) == sorted(OPS)
+
+
+def test_every_function_of_the_header_says_what_it_does():
+    declarations = [part for part in (conftest.BUILD / 'include' / 'weir' / 'ops.h').read_text().split('\n\n') if 'WEIR_API' in part]
+    assert len(declarations) > 1000
+    undescribed = []
+    for declaration in declarations:
+        first = declaration.strip().splitlines()[0]
+        found = re.fullmatch(r'// (\w+): (.+)', first)
+        if not found or found[2].lower().strip(' .') in ('', found[1].lower()):  # the name again says nothing
+            undescribed.append(first)
+    assert not undescribed
 
 
 def test_own_ops_are_no_ones_else():
