@@ -38,8 +38,8 @@ static void report_value(weir_report_t* report, const weir_object_value_t* value
   weir_report_string(report, "name", weir_view_of(value->name));
   weir_report_string(report, "key", weir_view_of(value->key));
   weir_report_close(report, '}');
-  weir_report_line(report, "  %-48s %s%s%s\n", value->path, value->name, *value->name ? " " : "",
-                   is_variable ? "" : value->attribute);
+  weir_report_line(report, "  %-48s %s%s%s\n", value->path, value->name,
+                   *value->name && !is_variable ? " " : "", is_variable ? "" : value->attribute);
 }
 
 static void report_values(weir_report_t* report, const weir_objects_t* objects) {
