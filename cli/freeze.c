@@ -82,9 +82,10 @@ const verb_t verb_freeze = {
     .help =
         "usage: weir freeze MODEL OUT.pb [OPTIONS]\n\n"
         "Writes what a signature of MODEL computes as one GraphDef: functions are inlined,\n"
-        "variables are constants, what only trains is gone. MODEL is the folder of a SavedModel, "
-        "a\n"
-        "MetaGraphDef (.meta) or a graph; OUT may end in .pbtxt for text.\n\n"
+        "variables are constants, lookup tables have their entries, what only trains is gone. "
+        "MODEL\n"
+        "is the folder of a SavedModel, a MetaGraphDef (.meta) or a graph; OUT may end in .pbtxt\n"
+        "for text.\n\n"
         "  --tags=TAGS         of a SavedModel's graph; \"serve\" unless given\n"
         "  --signature=NAME    which one; \"serving_default\", or the only one, unless given\n"
         "  --checkpoint=PREFIX variables of a .meta or a graph\n"
