@@ -448,8 +448,36 @@ TF_CAPI_EXPORT extern void TF_SessionPRun(TF_Session*, const char* handle, const
                                           int ntargets, TF_Status*);
 TF_CAPI_EXPORT extern void TF_DeletePRunHandle(const char* handle);
 
+// ---- sessions of before 1.0: they own their graph, whose nodes are named ("x", "x:1") ----
+typedef struct TF_DeprecatedSession TF_DeprecatedSession;
+TF_CAPI_EXPORT extern TF_DeprecatedSession* TF_NewDeprecatedSession(const TF_SessionOptions*,
+                                                                    TF_Status* status);
+TF_CAPI_EXPORT extern void TF_CloseDeprecatedSession(TF_DeprecatedSession*, TF_Status* status);
+// NULL is fine.
+TF_CAPI_EXPORT extern void TF_DeleteDeprecatedSession(TF_DeprecatedSession*, TF_Status* status);
+// Adds the nodes of a GraphDef, which may read those that are there.
+TF_CAPI_EXPORT extern void TF_ExtendGraph(TF_DeprecatedSession*, const void* proto,
+                                          size_t proto_len, TF_Status*);
+// As TF_SessionRun, TF_SessionPRunSetup and TF_SessionPRun. INVALID_ARGUMENT where a tensor is
+// not there, NOT_FOUND where a target is not.
+TF_CAPI_EXPORT extern void TF_Run(TF_DeprecatedSession*, const TF_Buffer* run_options,
+                                  const char** input_names, TF_Tensor** inputs, int ninputs,
+                                  const char** output_names, TF_Tensor** outputs, int noutputs,
+                                  const char** target_oper_names, int ntargets,
+                                  TF_Buffer* run_metadata, TF_Status*);
+TF_CAPI_EXPORT extern void TF_PRunSetup(TF_DeprecatedSession*, const char** input_names,
+                                        int ninputs, const char** output_names, int noutputs,
+                                        const char** target_oper_names, int ntargets,
+                                        const char** handle, TF_Status*);
+TF_CAPI_EXPORT extern void TF_PRun(TF_DeprecatedSession*, const char* handle,
+                                   const char** input_names, TF_Tensor** inputs, int ninputs,
+                                   const char** output_names, TF_Tensor** outputs, int noutputs,
+                                   const char** target_oper_names, int ntargets, TF_Status*);
+
 // ---- devices ----
 typedef struct TF_DeviceList TF_DeviceList;
+TF_CAPI_EXPORT extern TF_DeviceList* TF_DeprecatedSessionListDevices(TF_DeprecatedSession* session,
+                                                                     TF_Status* status);
 TF_CAPI_EXPORT extern TF_DeviceList* TF_SessionListDevices(TF_Session* session, TF_Status* status);
 TF_CAPI_EXPORT extern void TF_DeleteDeviceList(TF_DeviceList* list);
 TF_CAPI_EXPORT extern int TF_DeviceListCount(const TF_DeviceList* list);
