@@ -16,6 +16,7 @@
 #include "weir/file.h"
 #include "weir/function.h"
 #include "weir/graph.h"
+#include "weir/hashed.h"
 #include "weir/initializer.h"
 #include "weir/input.h"
 #include "weir/inspect.h"
