@@ -1,11 +1,13 @@
-"""Sessions: structures, threads, time, cancellation, Ctrl-C, use after close; servers."""
+"""Sessions: structures, threads, time, cancellation, Ctrl-C, use after close; servers, of steps and of models."""
 import collections
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
 
 import numpy as np
 import pytest
@@ -167,6 +169,26 @@ def test_a_server_runs_a_session():
         assert server.port > 0 and not server.wait(0.01)
     with pytest.raises(w.FailedPreconditionError, match='closed'):
         server.port  # pylint: disable=pointless-statement
+
+
+def test_models_are_served(tmp_path):
+    x = w.placeholder(w.float32, shape=[None], name='x')
+    with w.Session() as session:
+        w.save_model(session, str(tmp_path / 'doubler'), {'x': x}, {'y': x * 2})
+    try:
+        serving = w.serve({'twice': tmp_path / 'doubler'}, labels=['twice/stable=1'], port=-1, rest_port=-1, poll_ms=-1)
+    except w.UnimplementedError:
+        pytest.skip('built without the cluster')
+    with serving:
+        assert serving.port > 0 and serving.rest_port != serving.port
+        url = f'http://127.0.0.1:{serving.rest_port}/v1/models/twice/labels/stable:predict'
+        with urllib.request.urlopen(urllib.request.Request(url, b'{"instances": [1, 2.5]}'), timeout=60) as answer:
+            assert json.load(answer) == {'predictions': [2, 5]}
+        serving.wait(0.01)
+    with pytest.raises(w.FailedPreconditionError, match='closed'):
+        serving.port  # pylint: disable=pointless-statement
+    with pytest.raises(w.NotFoundError):
+        w.serve(tmp_path / 'nothing', port=-1, rest_port=-1)
 
 
 def test_traces():

@@ -24,6 +24,7 @@ from .graph import (Edge, Graph, Node, Variable, after, constant, convert, defau
                     set_seed)
 from .model import Model, Signature, load_model, save_model
 from .server import Server, open_servers as _open_servers
+from .serving import Serve, open_serves as _open_serves, serve
 from .session import Session, open_sessions as _open_sessions
 from .tensor import Tensor, from_dlpack
 from .train import (Optimizer, adadelta, adagrad, adam, adamax, clip_by_global_norm, ftrl, global_step, gradients, momentum,
@@ -53,5 +54,5 @@ def __dir__() -> list[str]:
 @_atexit.register
 def _close_all() -> None:
     """While Python can still be called back from other threads."""
-    for thing in [*_open_sessions, *_open_servers]:
+    for thing in [*_open_sessions, *_open_servers, *_open_serves]:
         thing.close()
