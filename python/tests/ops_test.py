@@ -162,3 +162,27 @@ def test_docstrings_and_signatures():
     assert 'transpose_a' in inspect.signature(w.ops.mat_mul).parameters
     assert w.ops.mat_mul.__doc__ and 'op: MatMul' in w.ops.mat_mul.__doc__
     assert 'conv2d' in dir(w.ops) and 'relu' in dir(w)
+
+
+def test_conditionals():
+    x = w.placeholder(w.float32, shape=[])
+    y = w.cond(x > 0, lambda: x * x, lambda: w.cond(x < -10, lambda: 7.0, lambda: -x))
+    low, high = w.cond(x < 1, lambda: (x, 1.0), lambda: [1.0, x], count=2)
+    chosen = w.switch_case(w.cast(x, w.int32), [lambda: 10.0, lambda: x + 20, lambda: 30.0])
+    slope, = w.gradients([y], [x])
+    with w.Session() as session:
+        assert session.run([y, slope, low, high, chosen], {x: 3}) == [9, 6, 1, 3, 30]
+        assert session.run([y, slope, low, high, chosen], {x: 1}) == [1, 2, 1, 1, 21]
+        assert session.run([y, low, high], {x: -4}) == [4, -4, 1] and session.run(y, {x: -11}) == 7
+
+
+def test_branches_that_fail():
+    x = w.placeholder(w.float32, shape=[])
+    with pytest.raises(ZeroDivisionError):
+        w.cond(x > 0, lambda: 1 / 0, lambda: x)
+    with pytest.raises(ValueError, match='a branch gives 2 results where 1 were asked for'):
+        w.cond(x > 0, lambda: (x, x), lambda: x)
+    with pytest.raises(w.InvalidArgumentError):
+        w.cond(x > 0, lambda: x, lambda: w.constant(1, w.int32))
+    with w.Session() as session:
+        assert session.run(w.cond(x > 0, lambda: x, lambda: -x), {x: -2}) == 2

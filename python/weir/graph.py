@@ -300,6 +300,16 @@ def _stack() -> list[tuple[Graph, int]]:
     return _places.stack
 
 
+@contextlib.contextmanager
+def within(graph: Graph, scope: int) -> Iterator[None]:
+    """New nodes of |graph| go to |scope|, which C handed out."""
+    _stack().append((graph, scope))
+    try:
+        yield
+    finally:
+        _stack().pop()
+
+
 def default_graph() -> Graph:
     """The innermost graph of `with`; without any the process's own, which is made on first use."""
     global _default
