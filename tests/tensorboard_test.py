@@ -1,17 +1,15 @@
-"""The real TensorBoard reads what Weir writes: its own loader, and its server over HTTP."""
-import json
-import re
+"""The real TensorBoard reads what Weir writes: its own loader, its server over HTTP, and its pages in Chromium."""
+import shutil
 import struct
 import subprocess
-import sys
 import time
-import urllib.parse
-import urllib.request
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from chromium import Chromium
 from conftest import BUILD
+from tensorboard_pages import PAGES, Board, show
 
 PROGRAM = BUILD / 'tests' / 'programs' / 'training'
 
@@ -32,39 +30,6 @@ def test_the_loader_reads_every_kind(run):
     assert loader.Histograms('row')[0].histogram_value.num == 4
     assert len(loader.Images('pictures/image/0')) == 3
     assert loader.Tensors('note')[0].tensor_proto.string_val[0] == b'**hello**'
-
-
-class Board:
-    """A TensorBoard that serves a folder of runs."""
-
-    def __init__(self, directory):
-        command = [sys.executable, '-m', 'tensorboard.main', '--logdir', str(directory), '--port', '0', '--load_fast', 'false']
-        self.server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        lines = []
-        for line in self.server.stdout:
-            lines.append(line)
-            found = re.search(r'http://localhost:(\d+)/', line)
-            if found:
-                self.address = f'http://localhost:{found[1]}/data/'
-                return
-        pytest.fail(''.join(lines))
-
-    def end(self):
-        self.server.terminate()
-        self.server.wait(30)
-
-    def read(self, path, body=None):
-        """What it answers; |body| is posted."""
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.address + path, data, {'Content-Type': 'application/json'})
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.read()
-
-    def get(self, path, body=None):
-        return json.loads(self.read(path, body))
-
-    def plugin(self, path, **query):
-        return self.get(f'plugin/{path}?{urllib.parse.urlencode(query)}')
 
 
 @pytest.fixture(scope='module')
@@ -137,3 +102,17 @@ def test_embeddings(board):
     assert abs(x + 2 * y - z - 6) < 0.5
     labels = board.read('plugin/projector/metadata?run=board&name=layer/table&num_rows=8').decode()
     assert labels.split() == ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven']
+
+
+@pytest.fixture(scope='module')
+def chromium():
+    if not shutil.which('chromium'):
+        pytest.skip('no Chromium: Ubuntu has none that is a package')
+    browser = Chromium()
+    yield browser
+    browser.end()
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: page.name)
+def test_pages(board, chromium, page):
+    assert show(chromium, board, page).startswith(b'\x89PNG')
