@@ -186,3 +186,20 @@ def test_branches_that_fail():
         w.cond(x > 0, lambda: x, lambda: w.constant(1, w.int32))
     with w.Session() as session:
         assert session.run(w.cond(x > 0, lambda: x, lambda: -x), {x: -2}) == 2
+
+
+def test_loops():
+    x, n = w.placeholder(w.float32, shape=[2]), w.placeholder(w.int32, shape=[])
+    i, y = w.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y * x), [0, w.ones_like(x)])
+    slope, = w.gradients([y], [x])
+    grown, = w.while_loop(lambda v: w.size(v) < 10, lambda v: w.concat([v, v]), [x], shapes=[[None]])
+    with w.Session() as session:
+        count, power, by_x, doubled = session.run([i, y, slope, grown], {x: [2, 3], n: 3})
+    assert count == 3 and power.tolist() == [8, 27] and by_x.tolist() == [12, 27] and doubled.tolist() == [2, 3] * 8
+
+
+def test_loops_that_fail():
+    with pytest.raises(ZeroDivisionError):
+        w.while_loop(lambda i: i < 3, lambda i: i / (1 // 0), [0])
+    with pytest.raises(ValueError, match='the body of a loop gives 2 results instead of 1'):
+        w.while_loop(lambda i: i < 3, lambda i: (i, i), [0])

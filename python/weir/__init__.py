@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import errors, ops
 from ._lib import C as _C
-from .control import cond, switch_case
+from .control import cond, switch_case, while_loop
 from .dtypes import (DType, as_dtype, bfloat16, bool_, complex64, complex128, float16, float32, float64, int8, int16, int32, int64, resource,
                      string, uint8, uint16, uint32, uint64, variant)
 from .errors import *  # noqa: F403 # pylint: disable=wildcard-import
