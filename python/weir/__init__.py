@@ -20,6 +20,7 @@ from ._lib import C as _C
 from .control import cond, switch_case, while_loop
 from .dtypes import (DType, as_dtype, bfloat16, bool_, complex64, complex128, float16, float32, float64, int8, int16, int32, int64, resource,
                      string, uint8, uint16, uint32, uint64, variant)
+from .eager import Eager, Tape
 from .errors import *  # noqa: F403 # pylint: disable=wildcard-import
 from .graph import (Edge, Graph, Node, Variable, after, constant, convert, default_graph, device, reset_default_graph, scope,
                     set_seed)

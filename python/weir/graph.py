@@ -73,8 +73,18 @@ class Edge:
     def __repr__(self) -> str:
         return f'<Edge {self.name!r} {self.dtype.name} {self.shape}>'
 
+    def numpy(self) -> Any:
+        """What has been computed: on a tape (w.Eager)."""
+        return self.graph.value(self)
+
     def __bool__(self) -> bool:
-        raise TypeError('an edge has no value while the graph is built: run it, or use w.cond')
+        return bool(self.graph.value(self))
+
+    def __float__(self) -> float:
+        return float(self.graph.value(self))
+
+    def __int__(self) -> int:
+        return int(self.graph.value(self))
 
     def __iter__(self) -> Iterator[Edge]:
         if not self.shape or self.shape[0] is None:
@@ -228,6 +238,10 @@ class Graph:
     def seed(self, seed: int) -> None:
         """Makes what is drawn at random from now on, and has no seed of its own, the same in every run."""
         C.weir_scope_seed(self.root, seed)
+
+    def value(self, edge: Edge) -> Any:
+        """What |edge| is: on a tape, see Tape."""
+        raise TypeError('an edge has no value while the graph is built: run it, or use w.cond')
 
     # ---- what there is ----
 
