@@ -9,14 +9,20 @@ void tfe_op_fail(TFE_Op* op, weir_status_t* take_status) {
   else op->error = take_status;
 }
 
+static bool is_settled(const TFE_Op* op, const char* name) {
+  for (int i = 0; i < op->op->attr_count && i < 64; ++i) {
+    if (op->told >> i & 1 && strcmp(op->op->attrs[i].name, name) == 0) return true;
+  }
+  for (size_t i = 0; i < op->attr_count; ++i) {
+    if (strcmp(op->attrs[i].name, name) == 0) return true;
+  }
+  return false;
+}
+
 static weir_status_t* set(TFE_Op* op, weir_named_attr_t attr) {
   weir_attr_t value = {0};
+  if (is_settled(op, attr.name)) return NULL;
   WEIR_TRY(weir_attr_clone(&attr.value, &op->arena, &op->tensors, &value));
-  for (size_t i = 0; i < op->attr_count; ++i) {
-    if (strcmp(op->attrs[i].name, attr.name)) continue;
-    op->attrs[i].value = value;
-    return NULL;
-  }
   const char* name = weir_arena_strndup(&op->arena, attr.name, strlen(attr.name));
   if (!name || !WEIR_GROW(op->attrs, op->attr_capacity, op->attr_count + 1))
     return weir_out_of_memory();

@@ -36,6 +36,8 @@ struct TFE_Op {
   size_t input_count, input_capacity;
   weir_named_attr_t* attrs;  // on the heap
   size_t attr_count, attr_capacity;
+  int next_arg;   // whose inputs come next; -1: they came one by one, where there may be several
+  uint64_t told;  // attributes that the inputs so far tell, of the op's first 64
   weir_tensor_list_t tensors;  // of attributes
   weir_cancel_t* cancel;       // borrowed; NULL: none
 };
@@ -47,7 +49,8 @@ WEIR_MUST_USE weir_status_t* tfe_handle_create(weir_eager_t* eager, int device,
 TFE_TensorHandle* tfe_handle_ref(TFE_TensorHandle* handle);
 // Reads the name of a device, which may be as short as "CPU:0".
 WEIR_MUST_USE weir_status_t* tfe_device_parse(const char* text, weir_device_name_t* out_name);
-// Sets |attr|, in place of another of its name. Errors stick in |op|.
+// Sets |attr|, unless it was set or inputs tell it: of an attribute the first word holds. Errors
+// stick in |op|.
 void tfe_op_set(TFE_Op* op, weir_named_attr_t attr);
 void tfe_op_fail(TFE_Op* op, weir_status_t* take_status);
 // The op with the inputs and attributes that it has, prepared.

@@ -32,6 +32,8 @@ static void clear(TFE_Op* op) {
   weir_arena_free(&op->arena);
   op->tensors = (weir_tensor_list_t){0};
   op->input_count = op->attr_count = 0;
+  op->next_arg = 0;
+  op->told = 0;
   op->error = NULL;
   op->cancel = NULL;
   op->name = op->device = "";
@@ -82,18 +84,42 @@ const char* TFE_OpGetDevice(const TFE_Op* op, TF_Status* status) {
 
 // ---- inputs ----
 
+static weir_status_t* add_inputs(TFE_Op* op, TFE_TensorHandle** inputs, int count) {
+  if (count < 0) return WEIR_STATUS(INVALID_ARGUMENT, "%d inputs", count);
+  for (int i = 0; i < count; ++i) WEIR_TRY(TFE_REQUIRE(inputs[i], "input"));
+  if (!WEIR_GROW(op->inputs, op->input_capacity, op->input_count + (size_t)count))
+    return weir_out_of_memory();
+  for (int i = 0; i < count; ++i) op->inputs[op->input_count++] = tfe_handle_ref(inputs[i]);
+  return NULL;
+}
+
+static void note_told(TFE_Op* op, const char* attr) {
+  for (int i = 0; attr && i < op->op->attr_count && i < 64; ++i) {
+    if (strcmp(op->op->attrs[i].name, attr) == 0) op->told |= UINT64_C(1) << i;
+  }
+}
+
+// The argument whose inputs come now; NULL: nobody knows.
+static const weir_arg_t* next_arg(TFE_Op* op) {
+  const bool is_known = op->next_arg >= 0 && op->next_arg < op->op->input_count;
+  return is_known ? &op->op->inputs[op->next_arg++] : NULL;
+}
+
 void TFE_OpAddInputList(TFE_Op* op, TFE_TensorHandle** inputs, int num_inputs, TF_Status* status) {
-  weir_status_t* result = NULL;
-  if (num_inputs < 0) result = WEIR_STATUS(INVALID_ARGUMENT, "%d inputs", num_inputs);
-  for (int i = 0; i < num_inputs && !result; ++i) result = TFE_REQUIRE(inputs[i], "input");
-  size_t count = op->input_count + (size_t)WEIR_MAX(num_inputs, 0);
-  if (!result && !WEIR_GROW(op->inputs, op->input_capacity, count)) result = weir_out_of_memory();
-  if (!tf_status_take(status, result)) return;
-  for (int i = 0; i < num_inputs; ++i) op->inputs[op->input_count++] = tfe_handle_ref(inputs[i]);
+  if (!tf_status_take(status, add_inputs(op, inputs, num_inputs))) return;
+  const weir_arg_t* arg = next_arg(op);
+  if (!arg) return;
+  note_told(op, arg->number_attr);
+  note_told(op, arg->type_list_attr);
+  if (num_inputs > 0) note_told(op, arg->type_attr);
 }
 
 void TFE_OpAddInput(TFE_Op* op, TFE_TensorHandle* input, TF_Status* status) {
-  TFE_OpAddInputList(op, &input, 1, status);
+  if (!tf_status_take(status, add_inputs(op, &input, 1))) return;
+  const weir_arg_t* arg = next_arg(op);
+  if (!arg) return;
+  if (arg->number_attr || arg->type_list_attr) op->next_arg = -1;  // how many are to come?
+  else note_told(op, arg->type_attr);
 }
 
 int TFE_OpGetFlatInputCount(const TFE_Op* op, TF_Status* status) {

@@ -47,11 +47,13 @@ TF_Operation* TF_GraphOperationByName(TF_Graph* graph, const char* oper_name) {
   return tf_operation(node);
 }
 
+// Programs print positions: TensorFlow's first operation leaves 2, after nodes that nobody sees.
 TF_Operation* TF_GraphNextOperation(TF_Graph* graph, size_t* pos) {
+  const size_t next = *pos < 2 ? 0 : *pos - 1;
   weir_mutex_lock(&graph->graph->mu);
-  weir_node_t* node = *pos < graph->graph->node_count ? graph->graph->nodes[*pos] : NULL;
+  weir_node_t* node = next < graph->graph->node_count ? graph->graph->nodes[next] : NULL;
   weir_mutex_unlock(&graph->graph->mu);
-  if (node) ++*pos;
+  if (node) *pos = next + 2;
   return tf_operation(node);
 }
 

@@ -269,6 +269,50 @@ static void cancellation(TFE_Context* ctx, TF_Status* s) {
   TFE_DeleteTensorHandle(queue);
 }
 
+// Of an attribute the first word holds, be it a setter's or an input's.
+static void first_words(TFE_Context* ctx, TF_Status* s) {
+  const int64_t dim = 1, three = 3;
+  const int32_t short_three = 3;
+  TFE_TensorHandle* wide = handle_of(tensor_of(TF_INT64, &dim, 1, &three, sizeof(three)), s);
+  TFE_TensorHandle* narrow =
+      handle_of(tensor_of(TF_INT32, &dim, 1, &short_three, sizeof(short_three)), s);
+  TFE_TensorHandle *value = handle_of(int_scalar(7), s), *axis = handle_of(int_scalar(0), s);
+  for (int k = 0; k < 5; ++k) {
+    TFE_Op* op = TFE_NewOp(ctx, "Fill", s);
+    if (k == 1) TFE_OpSetAttrType(op, "index_type", TF_INT32);
+    if (k >= 2) TFE_OpSetAttrType(op, "index_type", TF_INT64);
+    if (k >= 2) TFE_OpSetAttrType(op, "index_type", TF_INT32);
+    TFE_OpAddInput(op, k == 3 ? narrow : wide, s);
+    TFE_OpAddInput(op, value, s);
+    if (k == 0) TFE_OpSetAttrType(op, "index_type", TF_INT32);
+    if (k == 4) TFE_OpReset(op, "Fill", NULL, s);
+    if (k == 4) TFE_OpSetAttrType(op, "index_type", TF_INT32);
+    if (k == 4) TFE_OpAddInput(op, narrow, s);
+    if (k == 4) TFE_OpAddInput(op, value, s);
+    TFE_TensorHandle* filled = run("fill", op, s);
+    if (filled) show("filled", filled, s);
+    TFE_DeleteTensorHandle(filled);
+  }
+  TFE_TensorHandle* pair[] = {wide, wide};
+  for (int k = 0; k < 2; ++k) {
+    TFE_Op* op = TFE_NewOp(ctx, "ConcatV2", s);
+    if (k == 1) TFE_OpSetAttrInt(op, "N", 2);
+    if (k == 0) TFE_OpAddInputList(op, pair, 2, s);
+    for (int i = 0; i < 2 && k == 1; ++i) TFE_OpAddInput(op, wide, s);
+    TFE_OpAddInput(op, axis, s);
+    if (k == 0) TFE_OpSetAttrInt(op, "N", 5);
+    TFE_OpSetAttrType(op, "T", k == 0 ? TF_FLOAT : TF_INT64);
+    TFE_OpSetAttrType(op, "Tidx", k == 0 ? TF_INT64 : TF_INT32);
+    TFE_TensorHandle* joined = run("joined", op, s);
+    if (joined) show("joined", joined, s);
+    TFE_DeleteTensorHandle(joined);
+  }
+  TFE_DeleteTensorHandle(axis);
+  TFE_DeleteTensorHandle(value);
+  TFE_DeleteTensorHandle(narrow);
+  TFE_DeleteTensorHandle(wide);
+}
+
 int main(void) {
   TF_Status* s = TF_NewStatus();
   TFE_ContextOptions* options = TFE_NewContextOptions();
@@ -287,6 +331,7 @@ int main(void) {
   TF_DeleteDeviceList(devices);
   handles(ctx, s);
   ops(ctx, s);
+  first_words(ctx, s);
   errors(ctx, s);
   variables(ctx, s);
   functions(ctx, s);

@@ -74,7 +74,7 @@ static void inspect(TF_Graph* g, TF_Status* s, TF_Operation* a) {
          (long long)m.total_size);
   size_t pos = 0;
   for (TF_Operation* op; (op = TF_GraphNextOperation(g, &pos));)
-    printf("%s ", TF_OperationName(op));
+    printf("%s %zu ", TF_OperationName(op), pos);
   printf("\n");
 }
 
