@@ -1,4 +1,5 @@
-"""Checkpoints of TensorFlow 2's objects (tf.train.Checkpoint, Keras models): listed by path, read, restored into a graph. TensorFlow writes them."""
+"""Checkpoints of TensorFlow 2's objects (tf.train.Checkpoint, Keras models): listed by path, read, restored into a graph where TensorFlow
+writes them, and read by TensorFlow where Weir does."""
 import ctypes
 import json
 import os
@@ -45,7 +46,7 @@ def saved(tmp_path_factory):
 @pytest.fixture(scope='module')
 def lib():
     library = libweir.Library(str(BUILD / 'libweir.so'))
-    for name in ('weir_objects_open', 'weir_objects_restore', 'weir_session_read_variable'):
+    for name in ('weir_objects_open', 'weir_objects_restore', 'weir_objects_save', 'weir_session_read_variable'):
         getattr(library.c, name).restype = ctypes.c_void_p
     return library
 
@@ -95,6 +96,10 @@ class Session:
     def restore(self, pairs=None):
         given = pairs and (Pair * len(pairs))(*[Pair(variable.encode(), path.encode()) for variable, path in pairs.items()])
         self.lib.check(self.lib.c.weir_objects_restore(self.objects, self.graph.session, given, len(pairs or ())))
+
+    def save(self, prefix, pairs=None):
+        given = pairs and (Pair * len(pairs))(*[Pair(variable.encode(), path.encode()) for variable, path in pairs])
+        self.lib.check(self.lib.c.weir_objects_save(self.graph.session, str(prefix).encode(), given, len(pairs or ())))
 
     def read(self, name):
         tensor = ctypes.c_void_p()
@@ -147,6 +152,57 @@ def test_keras(lib, tmp_path):
         session.restore()
         for layer in model.layers:
             np.testing.assert_array_equal(session.read(layer.kernel.path), layer.kernel.numpy())
+
+
+SHAPES = {'first/kernel': (3, 2), 'second/kernel': (3, 2), 'scale': ()}
+
+
+def test_tensorflow_restores_what_weir_saves(lib, saved, tmp_path):
+    prefix, variables = saved
+    paths = [('first/kernel', 'model/layers/0/kernel'), ('second/kernel', 'model/named/a.Sb..c/kernel'), ('scale', 'model/scale')]
+    with Session(lib, prefix, **SHAPES) as session:
+        session.restore()
+        session.save(tmp_path / 'ours', paths)
+    model = tf.Module()
+    model.layers = [Layer('x')]
+    model.named = {'a/b.c': Layer('y')}
+    model.scale = tf.Variable(np.float32(0))
+    tf.train.Checkpoint(model=model).read(str(tmp_path / 'ours')).assert_consumed().assert_existing_objects_matched()
+    np.testing.assert_array_equal(model.layers[0].kernel, variables['model/layers/0/kernel'])
+    np.testing.assert_array_equal(model.named['a/b.c'].kernel, variables['model/layers/1/kernel'])
+    assert model.scale.numpy() == np.float32(2.5)
+    with Session(lib, str(tmp_path / 'ours'), **SHAPES) as session:
+        session.restore()  # by the names that variables had
+        np.testing.assert_array_equal(session.read('second/kernel'), variables['model/layers/1/kernel'].numpy())
+
+
+def test_names_are_paths(lib, saved, tmp_path):
+    with Session(lib, saved[0], **{'first/kernel': (3, 2), 'v1.0/w': (3, 2)}) as session:
+        session.restore({'first/kernel': 'model/layers/0/kernel', 'v1.0/w': 'model/layers/1/kernel'})
+        session.save(tmp_path / 'ours')
+    first, odd = tf.Module(), tf.Module()
+    first.kernel, odd.w = tf.Variable(np.zeros((3, 2), 'f')), tf.Variable(np.zeros((3, 2), 'f'))
+    tf.train.Checkpoint(**{'first': first, 'v1.0': odd}).read(str(tmp_path / 'ours')).assert_consumed().assert_existing_objects_matched()
+    np.testing.assert_array_equal(odd.w, saved[1]['model/layers/1/kernel'])
+
+
+@pytest.mark.parametrize('pairs, code, text', [
+    ([('scale', '')], INVALID_ARGUMENT, "variable 'scale' has an empty path"),
+    ([('scale', 'a//b')], INVALID_ARGUMENT, "'a//b' is no path: '' is no name"),
+    ([('scale', '/a')], INVALID_ARGUMENT, "'/a' is no path: '' is no name"),
+    ([('scale', 'a/')], INVALID_ARGUMENT, "'a/' is no path: '' is no name"),
+    ([('scale', 'a/b.c')], INVALID_ARGUMENT, "'a/b.c' is no path: 'b.c' is no name"),
+    ([('scale', 'a/b.')], INVALID_ARGUMENT, "'b.' is no name"),
+    ([('scale', 'a'), ('first/kernel', 'a')], INVALID_ARGUMENT, "'a' would be the path of variables 'scale' and 'first/kernel'"),
+    ([('scales', 'a')], NOT_FOUND, "did you mean 'scale'"),
+    ([('scale', 'a'), ('other', 'b')], FAILED_PRECONDITION, "variable 'other' is not initialised"),
+    (None, FAILED_PRECONDITION, "variable 'other' is not initialised")])
+def test_what_cannot_be_saved_leaves_nothing(lib, saved, tmp_path, pairs, code, text):
+    with Session(lib, saved[0], **SHAPES, other=(2,)) as session:
+        session.restore({'first/kernel': 'model/layers/0/kernel', 'second/kernel': 'model/layers/1/kernel', 'scale': 'model/scale'})
+        with pytest.raises(libweir.Error, match=text) as error:
+            session.save(tmp_path / 'ours', pairs)
+    assert error.value.code == code and not list(tmp_path.iterdir())
 
 
 def test_a_checkpoint_of_names(lib, tmp_path):

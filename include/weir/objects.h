@@ -1,11 +1,12 @@
 // objects.h — Checkpoints of TensorFlow 2's objects (tf.train.Checkpoint, tf.Module, Keras models
-// in that format): their values by the way that leads to an object, and into the variables of a
-// session.
+// in that format): their values by the way that leads to an object, into the variables of a session
+// and out of them.
 //
 //   weir_objects_t* objects = NULL;
 //   check(weir_objects_open("runs/ckpt-1", &objects));
-//   for (size_t i = 0; i < weir_objects_count(objects); ++i) puts(weir_objects_at(objects,
-//   i)->path); check(weir_objects_read(objects, "model/layers/0/kernel", &kernel));
+//   check(weir_objects_read(objects, "model/layers/0/kernel", &kernel));
+//   check(weir_objects_restore(objects, session, NULL, 0));
+//   check(weir_objects_save(session, "runs/ckpt-2", NULL, 0));
 //
 // The same files are open to weir/checkpoint.h, by keys. Threading: reading is thread-safe.
 #ifndef WEIR_OBJECTS_H_
@@ -59,6 +60,16 @@ WEIR_API WEIR_MUST_USE weir_status_t* weir_objects_restore(const weir_objects_t*
                                                            weir_session_t* session,
                                                            const weir_object_variable_t* variables,
                                                            int count);
+
+// Writes the checkpoint |prefix| as tf.train.Checkpoint.write does, for its read: the values that |count|
+// variables of a session in this process have, each as that of the object that its path leads to.
+// |variables| NULL: all of the graph, by their names: "dense/kernel" is the kernel of "dense". It
+// appears when it is whole; steps that run meanwhile may be in some values and not in others.
+// INVALID_ARGUMENT names what is no path, or one of two variables; FAILED_PRECONDITION a variable
+// that is not initialised.
+WEIR_API WEIR_MUST_USE weir_status_t* weir_objects_save(weir_session_t* session, const char* prefix,
+                                                        const weir_object_variable_t* variables,
+                                                        int count);
 
 #ifdef __cplusplus
 }

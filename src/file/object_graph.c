@@ -4,10 +4,6 @@
 
 #include "wire/wire.h"
 
-enum { GRAPH_NODE = 1 };
-enum { NODE_CHILD = 1, NODE_ATTRIBUTE = 2 };
-enum { CHILD_OBJECT = 1, CHILD_NAME = 2 };
-enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_FULL_NAME = 2, ATTRIBUTE_KEY = 3 };
 enum { MAX_PATH = 1024, MAX_PATHS = 64 << 20 };  // bytes of one, and of all
 
 // ---- the message ----
@@ -23,11 +19,11 @@ static bool is_bytes(const weir_wire_reader_t* r, uint32_t field) {
 static weir_status_t* count_all(weir_view_t bytes, sizes_t* sizes) {
   weir_wire_reader_t r = weir_wire_reader(bytes);
   while (weir_wire_next(&r)) {
-    if (!is_bytes(&r, GRAPH_NODE)) continue;
+    if (!is_bytes(&r, WEIR_GRAPH_NODE)) continue;
     weir_wire_reader_t n = weir_wire_reader(r.bytes);
     while (weir_wire_next(&n)) {
-      sizes->children += is_bytes(&n, NODE_CHILD);
-      sizes->attributes += is_bytes(&n, NODE_ATTRIBUTE);
+      sizes->children += is_bytes(&n, WEIR_NODE_CHILD);
+      sizes->attributes += is_bytes(&n, WEIR_NODE_ATTRIBUTE);
     }
     ++sizes->nodes;
     WEIR_TRY(weir_wire_check(&n, "TrackableObject"));
@@ -40,8 +36,8 @@ static weir_status_t* read_child(weir_view_t message, size_t count, weir_object_
   weir_wire_reader_t r = weir_wire_reader(message);
   *child = (weir_object_child_t){.name = weir_view("", 0)};
   while (weir_wire_next(&r)) {
-    if (r.field == CHILD_OBJECT && r.type == WEIR_WIRE_VARINT) object = r.value;
-    if (is_bytes(&r, CHILD_NAME)) child->name = r.bytes;
+    if (r.field == WEIR_CHILD_OBJECT && r.type == WEIR_WIRE_VARINT) object = r.value;
+    if (is_bytes(&r, WEIR_CHILD_NAME)) child->name = r.bytes;
   }
   WEIR_TRY(weir_wire_check(&r, "ObjectReference"));
   if (object >= count)
@@ -60,8 +56,9 @@ static weir_status_t* read_attribute(weir_arena_t* arena, weir_view_t message,
   const char* copies[WEIR_COUNT_OF(texts)];
   weir_wire_reader_t r = weir_wire_reader(message);
   while (weir_wire_next(&r)) {
-    if (r.field >= ATTRIBUTE_NAME && r.field <= ATTRIBUTE_KEY && r.type == WEIR_WIRE_BYTES)
-      texts[r.field - ATTRIBUTE_NAME] = r.bytes;
+    if (r.field >= WEIR_ATTRIBUTE_NAME && r.field <= WEIR_ATTRIBUTE_KEY &&
+        r.type == WEIR_WIRE_BYTES)
+      texts[r.field - WEIR_ATTRIBUTE_NAME] = r.bytes;
   }
   WEIR_TRY(weir_wire_check(&r, "SerializedTensor"));
   for (size_t i = 0; i < WEIR_COUNT_OF(texts); ++i) {
@@ -69,8 +66,8 @@ static weir_status_t* read_attribute(weir_arena_t* arena, weir_view_t message,
     if (!copies[i]) return weir_out_of_memory();
   }
   attribute->attribute = copies[0];
-  attribute->name = copies[ATTRIBUTE_FULL_NAME - ATTRIBUTE_NAME];
-  attribute->key = copies[ATTRIBUTE_KEY - ATTRIBUTE_NAME];
+  attribute->name = copies[WEIR_ATTRIBUTE_FULL_NAME - WEIR_ATTRIBUTE_NAME];
+  attribute->key = copies[WEIR_ATTRIBUTE_KEY - WEIR_ATTRIBUTE_NAME];
   return NULL;
 }
 
@@ -81,11 +78,11 @@ static weir_status_t* read_object(weir_object_graph_t* graph, weir_view_t messag
   weir_wire_reader_t r = weir_wire_reader(message);
   *object = (weir_object_t){.children = *children, .first_attribute = graph->attribute_count};
   while (weir_wire_next(&r)) {
-    if (is_bytes(&r, NODE_CHILD)) {
+    if (is_bytes(&r, WEIR_NODE_CHILD)) {
       WEIR_TRY(read_child(r.bytes, count, (*children)++));
       ++object->child_count;
     }
-    if (!is_bytes(&r, NODE_ATTRIBUTE)) continue;
+    if (!is_bytes(&r, WEIR_NODE_ATTRIBUTE)) continue;
     weir_object_attribute_t* attribute = &graph->attributes[graph->attribute_count++];
     attribute->object = index;
     WEIR_TRY(read_attribute(&graph->arena, r.bytes, attribute));
@@ -104,7 +101,7 @@ static weir_status_t* read_objects(weir_object_graph_t* graph, weir_view_t bytes
   if (!graph->objects || !graph->attributes || !children) return weir_out_of_memory();
   weir_wire_reader_t r = weir_wire_reader(bytes);
   while (weir_wire_next(&r)) {
-    if (!is_bytes(&r, GRAPH_NODE)) continue;
+    if (!is_bytes(&r, WEIR_GRAPH_NODE)) continue;
     WEIR_TRY(read_object(graph, r.bytes, graph->count, &children, sizes.nodes));
     ++graph->count;
   }
