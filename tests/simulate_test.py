@@ -26,11 +26,13 @@ def test_one_worker_waits_for_each_part(simulate):
 
 
 def test_servers_share_the_work(simulate):
-    """With many workers a server's link is full: a step takes as long as it carries everybody's part."""
+    """With many workers a server's link is full, in both directions at once: a step takes as long as it carries everybody's part, and
+    a little longer for the first worker to begin and the last to end."""
+    own = 64 * (1 << 20) / 1e9 * 1e3
     for servers in (4, 16):
         row, = simulate(workers=200, ps=servers, fetch='64M', push='64M', **NETWORK)
         full = 200 * 64 * (1 << 20) / servers / 1e9 * 1e3
-        assert full < row['median_ms'] < 1.1 * full  # links carry both directions at once
+        assert full < row['median_ms'] < full + 2.5 * own
 
 
 def test_processors_of_servers_queue(simulate):
