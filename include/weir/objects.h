@@ -61,12 +61,12 @@ WEIR_API WEIR_MUST_USE weir_status_t* weir_objects_restore(const weir_objects_t*
                                                            const weir_object_variable_t* variables,
                                                            int count);
 
-// Writes the checkpoint |prefix| as tf.train.Checkpoint.write does, for its read: the values that |count|
-// variables of a session in this process have, each as that of the object that its path leads to.
-// |variables| NULL: all of the graph, by their names: "dense/kernel" is the kernel of "dense". It
-// appears when it is whole; steps that run meanwhile may be in some values and not in others.
-// INVALID_ARGUMENT names what is no path, or one of two variables; FAILED_PRECONDITION a variable
-// that is not initialised.
+// Writes the checkpoint |prefix| as tf.train.Checkpoint.write does, for its read: the values that
+// |count| variables of a session in this process have, each as that of the object that its path
+// leads to. |variables| NULL: all of the graph, by their names: "dense/kernel" is the kernel of
+// "dense". It appears when it is whole; steps that run meanwhile may be in some values and not in
+// others. INVALID_ARGUMENT names what is no path, or one of two variables; FAILED_PRECONDITION a
+// variable that is not initialised.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_objects_save(weir_session_t* session, const char* prefix,
                                                         const weir_object_variable_t* variables,
                                                         int count);
