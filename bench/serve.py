@@ -60,7 +60,7 @@ def serve_with_tensorflow(folder):
 
 def load_wrk(url, body, a):
     with tempfile.NamedTemporaryFile('w', suffix='.lua') as script:
-        script.write(f"wrk.method = 'POST'\nwrk.body = [[{body}]]\n")
+        script.write(f"wrk.method = 'POST'\nwrk.body = [==[{body}]==]\n")  # JSON ends in brackets of its own
         script.flush()
         text = subprocess.run(['wrk', '--latency', '-t1', f'-c{a.connections}', f'-d{a.seconds}s', '-s', script.name, url],
                               capture_output=True, text=True, check=True).stdout
@@ -108,6 +108,8 @@ def measure(system, command, a, body):
         rate, p99_ms, failed = globals()[f'load_{tool}'](url, body, a)
         print(json.dumps(dict(system=system, load=tool, connections=a.connections, requests_s=round(rate, 1), p99_ms=round(p99_ms, 3),
                               failed=failed)), flush=True)
+        if failed:
+            sys.exit(f'{failed} requests failed: the rate is that of errors')
     finally:
         process.terminate()
         process.wait()
