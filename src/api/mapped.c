@@ -70,7 +70,7 @@ weir_edge_t weir_mapped_variable_with(weir_scope_t* scope, const char* name, con
 
 const char* weir_variable_file(weir_scope_t* scope, weir_edge_t variable) {
   WEIR_ASSERT_ARG(scope);
-  if (scope->root->status || !WEIR_HAS_ARG(scope, variable.node)) return NULL;
+  if (!weir_part_has_variable(scope, variable, __func__)) return NULL;
   const weir_attr_t* file = weir_part_attr(weir_part_handle(variable.node), WEIR_VARIABLE_FILE);
   if (!file) return NULL;
   const char* path = weir_arena_strndup(&scope->root->arena, file->u.s.data, file->u.s.size);

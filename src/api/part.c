@@ -40,6 +40,18 @@ weir_edge_t weir_part_variable(weir_scope_t* scope, const char* name, weir_edge_
   return WEIR_NO_EDGE;
 }
 
+bool weir_part_has_variable(weir_scope_t* scope, weir_edge_t variable, const char* function) {
+  if (scope->root->status ||
+      !weir_scope_has_argument(scope, variable.node, function, "variable.node"))
+    return false;
+  const int count = variable.node->def.output_count;
+  if (variable.index >= 0 && variable.index < count) return true;
+  weir_scope_fail(
+      scope, WEIR_STATUS(INVALID_ARGUMENT, "%s: variable is '%s:%d', but the node has %d outputs",
+                         function, variable.node->def.name, variable.index, count));
+  return false;
+}
+
 const weir_node_t* weir_part_handle(const weir_node_t* variable) {
   const bool is_read =
       variable->def.input_count == 1 && weir_edge_dtype(variable->inputs[0]) == WEIR_DTYPE_RESOURCE;
@@ -64,7 +76,7 @@ weir_status_t* weir_part_of(const weir_node_t* handle, weir_arena_t* arena,
 
 bool weir_variable_part(weir_scope_t* scope, weir_edge_t variable, weir_variable_part_t* out_part) {
   WEIR_ASSERT_ARG(scope);
-  if (scope->root->status || !WEIR_HAS_ARG(scope, variable.node)) return false;
+  if (!weir_part_has_variable(scope, variable, __func__)) return false;
   weir_variable_part_t part = {0};
   weir_status_t* status = weir_part_of(weir_part_handle(variable.node), &scope->root->arena, &part);
   if (status) weir_scope_fail(scope, status);

@@ -14,6 +14,8 @@
 WEIR_MUST_USE weir_status_t* weir_part_of(const weir_node_t* handle, weir_arena_t* arena,
                                           weir_variable_part_t* out_part);
 
+// Whether |variable| is an output of a node, as |function| requires; if not, an error sticks.
+bool weir_part_has_variable(weir_scope_t* scope, weir_edge_t variable, const char* function);
 // The handle behind a value, or |variable| itself.
 const weir_node_t* weir_part_handle(const weir_node_t* variable);
 // An attribute that is a string; NULL: |handle| has none.

@@ -337,7 +337,9 @@ static weir_status_t* differentiate(weir_scope_t* scope, weir_edge_t loss, weir_
 
 // Of other types there are no gradients, which would look as if nothing depended on variables.
 static weir_status_t* check_loss(weir_edge_t loss) {
-  if (!loss.node) return NULL;  // said where it is differentiated
+  const bool is_output =
+      loss.node && loss.index >= 0 && loss.index < weir_node_output_count(loss.node);
+  if (!is_output) return NULL;  // said where it is differentiated
   weir_dtype_t dtype = weir_dtype_base(weir_edge_type(loss));
   if (weir_dtype_is_floating(dtype) || weir_dtype_is_complex(dtype)) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT, "the loss '%s:%d' (%s) is %s, not a float",
