@@ -205,6 +205,15 @@ def test_what_cannot_be_saved_leaves_nothing(lib, saved, tmp_path, pairs, code, 
     assert error.value.code == code and not list(tmp_path.iterdir())
 
 
+def test_one_way_to_two_objects(lib, tmp_path):
+    # Object 0 has 'a' twice: as object 1 and as object 0.
+    message = bytes([0x0a, 12, 0x0a, 5, 8, 1, 0x12, 1, 97, 0x0a, 3, 0x12, 1, 97, 0x0a, 0])
+    tf.raw_ops.SaveV2(prefix=str(tmp_path / 'p'), tensor_names=['_CHECKPOINTABLE_OBJECT_GRAPH'], shape_and_slices=[''],
+                      tensors=[tf.constant(message)])
+    with pytest.raises(libweir.Error, match="object 0 has 'a' twice"), Session(lib, str(tmp_path / 'p'), w=()):
+        pass
+
+
 def test_a_checkpoint_of_names(lib, tmp_path):
     with tf.Graph().as_default(), tf1.Session() as session:
         tf1.get_variable('w', initializer=np.float32(1))

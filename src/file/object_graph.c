@@ -2,6 +2,7 @@
 // is read twice, first to count.
 #include "file/object_graph.h"
 
+#include "base/map.h"
 #include "wire/wire.h"
 
 enum { MAX_PATH = 1024, MAX_PATHS = 64 << 20 };  // bytes of one, and of all
@@ -91,6 +92,21 @@ static weir_status_t* read_object(weir_object_graph_t* graph, weir_view_t messag
   return NULL;
 }
 
+// Two of one name would be one way to two objects.
+static weir_status_t* check_names(const weir_object_t* object, size_t index) {
+  weir_map_t names = {0};
+  weir_status_t* status = NULL;
+  for (size_t i = 0; i < object->child_count && !status; ++i) {
+    weir_object_child_t* child = &object->children[i];
+    if (weir_map_find(&names, child->name))
+      status =
+          WEIR_STATUS(DATA_LOSS, "object %zu has '%.*s' twice", index, WEIR_VIEW_ARG(child->name));
+    else status = weir_map_put(&names, child->name, child);
+  }
+  weir_map_free(&names);
+  return status;
+}
+
 static weir_status_t* read_objects(weir_object_graph_t* graph, weir_view_t bytes) {
   sizes_t sizes = {.nodes = 0};
   WEIR_TRY(count_all(bytes, &sizes));
@@ -103,6 +119,7 @@ static weir_status_t* read_objects(weir_object_graph_t* graph, weir_view_t bytes
   while (weir_wire_next(&r)) {
     if (!is_bytes(&r, WEIR_GRAPH_NODE)) continue;
     WEIR_TRY(read_object(graph, r.bytes, graph->count, &children, sizes.nodes));
+    WEIR_TRY(check_names(&graph->objects[graph->count], graph->count));
     ++graph->count;
   }
   return NULL;
