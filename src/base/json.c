@@ -279,10 +279,11 @@ const char* weir_json_kind_name(weir_json_kind_t kind) {
 
 void weir_json_put_view(weir_view_t text, weir_strbuf_t* out) {
   weir_strbuf_putc(out, '"');
-  for (const char* c = text.data; c < text.data + text.size; ++c) {
-    if (*c == '"' || *c == '\\') weir_strbuf_putc(out, '\\');
-    if ((unsigned char)*c >= 0x20) weir_strbuf_putc(out, *c);
-    else weir_strbuf_printf(out, "\\u%04x", (unsigned)(unsigned char)*c);
+  for (size_t i = 0; i < text.size; ++i) {
+    const unsigned char c = (unsigned char)text.data[i];
+    if (c == '"' || c == '\\') weir_strbuf_putc(out, '\\');
+    if (c >= 0x20) weir_strbuf_putc(out, text.data[i]);
+    else weir_strbuf_printf(out, "\\u%04x", (unsigned)c);
   }
   weir_strbuf_putc(out, '"');
 }
