@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, TypeVar
 
 from ._lib import errors
 
@@ -44,3 +44,24 @@ class Handle:
                     self._cancel(value)
                 self._changed.wait(0.1)
         self._destroy(value)
+
+
+Owned = TypeVar('Owned', bound='Owner')
+
+
+class Owner:
+    """What has a handle, and closes it at the end of a `with`, or when nobody holds it any more."""
+    handle: Handle
+
+    def __enter__(self: Owned) -> Owned:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, 'handle', None):
+            self.close()
+
+    def close(self) -> None:
+        self.handle.close()

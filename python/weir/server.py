@@ -7,13 +7,16 @@ from typing import Any
 
 from . import library
 from ._lib import C, check
-from .handle import Handle
+from .handle import Handle, Owner
 
 open_servers: weakref.WeakSet[Server] = weakref.WeakSet()
 
 
-class Server:
-    """Serves sessions from when it is made until it is closed. Its address is a target: Session(target=server.target)."""
+class Server(Owner):
+    """Serves sessions from when it is made until it is closed. Its address is a target: Session(target=server.target).
+
+    Closing lets running calls end for a second, then cancels them.
+    """
 
     def __init__(self, **options: Any):
         """|options|: fields of weir_server_options_t: cluster, job, task, bind, port, threads, tls_cert, token_file …"""
@@ -22,20 +25,6 @@ class Server:
         check(C.weir_server_create(ctypes.byref(self._options), ctypes.byref(out)))
         self.handle = Handle(out.value or 0, 'server', lambda server: C.weir_server_destroy(server, 1000))
         open_servers.add(self)
-
-    def __enter__(self) -> Server:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, 'handle', None):
-            self.close()
-
-    def close(self) -> None:
-        """Lets running calls end for a second, then cancels them."""
-        self.handle.close()
 
     @property
     def port(self) -> int:

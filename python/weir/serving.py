@@ -8,7 +8,7 @@ from typing import Any, Mapping, Sequence, Union
 
 from . import library
 from ._lib import C, check, text
-from .handle import Handle
+from .handle import Handle, Owner
 
 open_serves: weakref.WeakSet[Serve] = weakref.WeakSet()
 Models = Union[str, 'os.PathLike[str]', Mapping[str, Any], Sequence[Any]]
@@ -18,8 +18,11 @@ def _strings(values: Sequence[Any]) -> Any:
     return (ctypes.c_char_p * max(1, len(values)))(*[text(value) for value in values])
 
 
-class Serve:
-    """Answers requests from when it is made until it is closed. Made by serve()."""
+class Serve(Owner):
+    """Answers requests from when it is made until it is closed. Made by serve().
+
+    Closing takes no further requests, and lets running ones end for a second.
+    """
 
     def __init__(self, models: Models, labels: Sequence[str] = (), **options: Any):
         if isinstance(models, Mapping):
@@ -34,20 +37,6 @@ class Serve:
         check(C.weir_serve_create(ctypes.byref(made), ctypes.byref(out)))
         self.handle = Handle(out.value or 0, 'serving', lambda serving: C.weir_serve_destroy(serving, 1000))
         open_serves.add(self)
-
-    def __enter__(self) -> Serve:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, 'handle', None):
-            self.close()
-
-    def close(self) -> None:
-        """Takes no further requests, and lets running ones end for a second."""
-        self.handle.close()
 
     @property
     def port(self) -> int:
