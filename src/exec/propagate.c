@@ -296,7 +296,7 @@ static void cleanup_iterations(run_frame_t* frame) {
   while (frame->parent) {
     run_frame_t* parent = frame->parent;
     end_iterations(frame);
-    if (frame->first || frame->pending_enters > 0) return;
+    if (frame->first) return;  // as the first one is while an Enter is still to come
     end_frame(frame);
     frame = parent;
   }

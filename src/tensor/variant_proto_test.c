@@ -49,6 +49,26 @@ static void test_round_trip(void** state) {
   weir_strbuf_free(&proto);
 }
 
+static void test_first_absent(void** state) {
+  (void)state;
+  weir_tensor_t *tensor = NULL, *copy = NULL;
+  weir_strbuf_t proto = {0};
+  weir_list_t* list = make_list();
+  weir_tensor_release(list->items[0]);
+  list->items[0] = NULL;
+  assert_null(weir_tensor_create_variant(&list->base, &tensor));
+  assert_null(weir_variant_write(tensor, &proto));
+  assert_null(weir_variant_parse(weir_strbuf_view(&proto), &copy));
+  list = (weir_list_t*)((weir_variant_t*)copy->data)[0].object;
+  assert_int_equal(list->count, 4);
+  assert_null(list->items[0]);
+  assert_null(list->items[1]);
+  assert_non_null(list->items[2]);
+  weir_tensor_release(copy);
+  weir_tensor_release(tensor);
+  weir_strbuf_free(&proto);
+}
+
 // A list in a list, and an element that is empty.
 static void test_nested(void** state) {
   (void)state;
@@ -277,6 +297,7 @@ static void test_other_kinds(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip),
+                                     cmocka_unit_test(test_first_absent),
                                      cmocka_unit_test(test_nested),
                                      cmocka_unit_test(test_cut),
                                      cmocka_unit_test(test_numbers),

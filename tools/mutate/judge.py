@@ -23,6 +23,7 @@ NEIGHBOURS = {
 }
 LIMIT = 400  # seconds for a check that has not passed yet
 BAD = 40  # cases with bad inputs of an op
+PROGRAMS = 12  # at most, that are run with TensorFlow again because a fault is in one of their ops
 TIMES = 0.3  # how many of each program's cases are recorded; of all programs a third of these are run
 # And which of the tests that drive it from outside.
 OUTSIDE = {'cluster': ['cluster/steps_test.py', 'cluster/errors_test.py', 'cluster/raw_calls_test.py', 'cluster/sessions_test.py',
@@ -31,7 +32,8 @@ OUTSIDE = {'cluster': ['cluster/steps_test.py', 'cluster/errors_test.py', 'clust
 OUTSIDE['rpc'] = OUTSIDE['cluster'] + ['cluster/connections_test.py']
 # And which, before those, of a file by a word of its name.
 ABOUT = {'collective': 'cluster/collectives_test.py', 'same_host': 'cluster/same_host_test.py', 'rates': 'cluster/place_cost_test.py',
-         'devices': 'cluster/devices_test.py'}
+         'devices': 'cluster/devices_test.py', 'client': 'cluster/token_test.py', 'limits': 'cluster/limits_test.py',
+         'batch': 'cluster/batching_test.py', 'place': 'cluster/place_test.py'}
 
 
 class Check:
@@ -206,6 +208,9 @@ def checks_for(tree, path, records):
                      [python, oracle + 'programs.py', '--replay', records.programs(ops), '--lib', library, '--probe', probe])
     if ops and records.programs(ops):
         checks.append(programs)
+    if path.startswith('src/ops/data/'):
+        checks.append(Check('random pipelines', 'fast', ['weir'], [python, oracle + 'random_pipelines.py', '--lib', library, '--seed', '1000',
+                                                                   '--count', '150', '--jobs', '1']))
     tests = unit_tests(tree, folders[0])
     if tests:  # what memory shows
         checks.append(unit_check(tree, 'asan', tests, 'asan'))
@@ -227,6 +232,9 @@ def checks_for(tree, path, records):
                             [python, oracle + 'random_programs.py', '--lib', library, '--count', '20', '--shrink', '0']))
     if folder in ('pass', 'runtime'):
         checks.append(Check('cli_test.py', 'fast', ['weir', 'weir_cli'], [python, '-m', 'pytest', '-q', '-x', '-k', 'plac', 'tests/cli_test.py']))
+    names = records.program_names(ops) if ops else []
+    if 0 < len(names) <= PROGRAMS:  # all their cases, of which the record has some
+        checks.append(Check('programs in full', 'fast', ['weir'], [python, oracle + 'programs.py', '--lib', library, '--jobs', '1', *names]))
     about = [test for word, test in ABOUT.items() if word in stem and folder in ('cluster', 'rpc')]
     for test in about + OUTSIDE.get(folder, []):
         checks.append(Check(test, 'fast', ['weir', 'weir_probe', 'weir_cli'], [python, '-m', 'pytest', '-q', '-x', f'tests/{test}']))
@@ -283,8 +291,12 @@ class Records:
         """A record of the programs in whose graphs any of |ops| is, or, without, of some of all; None if there are none."""
         if not ops:
             return self.part(self.steps, [], lambda case, blobs: int(case['name'].split('[')[1][:-1]) % round(TIMES / 0.1) == 0)
-        nodes = [b'\x12' + bytes([len(op)]) + op.encode() for op in ops]  # NodeDef.op
-        return self.part(self.steps, ops, lambda case, blobs: any(node in blobs[case['graph']] for node in nodes))
+        return self.part(self.steps, ops, lambda case, blobs: has_node(blobs[case['graph']], ops))
+
+    def program_names(self, ops):
+        """Of the programs in whose graphs any of |ops| is."""
+        head, blobs = read_record(self.steps)
+        return sorted({case['name'].split('[')[0] for case in head['cases'] if has_node(blobs[case['graph']], ops)})
 
     def part(self, record, ops, is_wanted):
         path = self.path('part', record, ops)
@@ -294,6 +306,10 @@ class Records:
             write_record(f'{path}.{os.getpid()}', head, blobs)
             os.rename(f'{path}.{os.getpid()}', path)
         return path if os.path.getsize(path) > 0 else None
+
+
+def has_node(graph, ops):
+    return any(b'\x12' + bytes([len(op)]) + op.encode() in graph for op in ops)  # NodeDef.op
 
 
 def read_record(path):
