@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/elastic.h"
 #include "base/interrupt.h"
+#include "base/subnormal.h"
 
 #define SPLIT_MIN_NS 20000.0  // a loop shorter than this runs on the caller
 #define CHUNK_MIN_NS 10000.0  // the least work that pays for claiming a chunk and moving its data
@@ -350,6 +351,7 @@ static bool sleep_for_work(weir_pool_t* pool) {
 
 static void* worker_main(void* arg) {
   weir_pool_t* pool = arg;
+  weir_flush_subnormals();
   for (;;) {
     while (run_one(pool)) {
     }

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "base/subnormal.h"
+
 struct thread_stream_t {
   void (*run)(void* arg, weir_work_t* work);
   void* arg;
@@ -108,6 +110,7 @@ static void run_one(thread_stream_t* stream, weir_work_t* work) {
 
 static void* serve(void* arg) {
   thread_stream_t* stream = arg;
+  weir_flush_subnormals();
   weir_mutex_lock(&stream->mu);
   while (stream->first || !stream->is_ending) {
     weir_work_t* work = stream->first;

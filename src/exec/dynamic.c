@@ -29,6 +29,7 @@
 #include "exec/dynamic.h"
 
 #include "base/perturb.h"
+#include "base/subnormal.h"
 #include "exec/dynamic_internal.h"
 #include "exec/linear.h"
 #include "exec/node_run.h"
@@ -260,6 +261,7 @@ static bool is_overdue(const run_t* run) {
 // and run under one hold of the lock: in between, nothing but the stack of ready nodes would keep
 // its activation from being destroyed.
 static void work(run_t* run) WEIR_REQUIRES(run->mu) {
+  const weir_float_mode_t before = weir_flush_subnormals();
   while (run->ready_count > 0) {
     if (is_overdue(run)) {
       weir_run_abort(run, WEIR_STATUS(DEADLINE_EXCEEDED, "Timed out while running the step"));
@@ -273,6 +275,7 @@ static void work(run_t* run) WEIR_REQUIRES(run->mu) {
     ready_t item = run->ready[--run->ready_count];
     run_node(run, &item);
   }
+  weir_float_mode_restore(before);
 }
 
 static void help(void* arg) {

@@ -1,6 +1,7 @@
 // linear.c — The static schedule: nodes run in array order, values move from slot to slot.
 #include "exec/linear.h"
 
+#include "base/subnormal.h"
 #include "exec/node_run.h"
 
 // Memory of one step, recycled by the plan: a warm step allocates nothing but tensors.
@@ -160,7 +161,9 @@ weir_status_t* weir_linear_run(weir_plan_t* plan, weir_step_t* step, weir_tensor
   if (!state) return weir_out_of_memory();
   for (int32_t i = 0; i < plan->ret_count; ++i) rets[i] = NULL;  // there may be none at all
   weir_status_t* status = set_args(plan, state->slots, args);
+  const weir_float_mode_t before = weir_flush_subnormals();
   if (!status) status = run_nodes(plan, step, state, rets, trace, deadline_ns);
+  weir_float_mode_restore(before);
   if (status) {
     clear(state->slots, plan->frames[0].slot_count);
     clear(state->outputs, plan->max_outputs);

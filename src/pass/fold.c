@@ -20,6 +20,7 @@
 // it fails then. Large results are not kept unless they replace something as large.
 #include "graph/analysis.h"
 #include "pass/fold_order.h"
+#include "pass/race.h"
 
 // A constant larger than this is made only when it is no larger than what it is made from.
 #define FOLD_LIMIT ((size_t)10 << 20)
@@ -28,6 +29,7 @@ typedef struct fold_t {
   weir_pass_ctx_t* ctx;
   weir_rewrite_t rewrite;
   const bool* conditional;  // weir_rewrite_mark_conditional
+  const bool* races;        // weir_race_find
   bool* refined;            // by node id: more is known of its outputs than when the pass began
   bool* live;               // by node id: ran when the pass began
   weir_cut_t* cuts;
@@ -299,7 +301,7 @@ static weir_status_t* visit(fold_t* fold, weir_node_t* node) {
   bool has_changed = false;
   WEIR_TRY(weir_rewrite_inputs(&fold->rewrite, node, &has_changed));
   WEIR_TRY(refine(fold, node, has_changed));
-  if (!is_foldable(node)) return NULL;
+  if (!is_foldable(node) || (fold->races && fold->races[node->id])) return NULL;
   bool is_done = false;
   WEIR_TRY(materialise(fold, node, &is_done));
   return is_done ? NULL : evaluate(fold, node, &is_done);
@@ -365,6 +367,8 @@ weir_status_t* weir_pass_fold(weir_pass_ctx_t* ctx) {
   status = weir_rewrite_mark_conditional(&fold.rewrite, &fold.conditional);
   if (status) goto done;
   status = weir_rewrite_mark_live(ctx, &fold.rewrite.arena, &fold.live);
+  if (status) goto done;
+  status = weir_race_find(&fold.rewrite, &fold.races);
   if (status) goto done;
   fold.refined =
       weir_arena_array(&fold.rewrite.arena, fold.rewrite.count + 1, sizeof(*fold.refined));

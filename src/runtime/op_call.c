@@ -2,6 +2,7 @@
 #include "runtime/op_call.h"
 
 #include "base/outcome.h"
+#include "base/subnormal.h"
 #include "device/builds.h"
 #include "op/promise.h"
 
@@ -83,5 +84,8 @@ weir_status_t* weir_op_call_run(weir_op_call_t* call, weir_step_t* step, weir_va
                            .step = step,
                            .input_count = node->input_count,
                            .output_count = node->output_count};
-  return runs_here(call) ? call->kernel->compute(&ctx) : run_and_wait(call, &ctx);
+  const weir_float_mode_t before = weir_flush_subnormals();
+  weir_status_t* status = runs_here(call) ? call->kernel->compute(&ctx) : run_and_wait(call, &ctx);
+  weir_float_mode_restore(before);
+  return status;
 }

@@ -369,3 +369,15 @@ def switch_of_many(p):
     node = tf1.get_default_graph().create_op('_SwitchN', inputs, [tf.float32] * count, name='switch',
                                              attrs={'num_outs': tf1.AttrValue(i=count), 'T': tf1.AttrValue(type=1)})
     p.step(*raw.Merge(inputs=[output + np.float32(i) for i, output in enumerate(node.outputs)]))
+
+
+@program(8)
+def merges_of_what_is_alive(p):
+    """A Merge takes the first that comes; what is made from one of its inputs comes after that, also where all could be known before."""
+    v = raw.VarHandleOp(dtype=tf.int32, shape=[2], shared_name='v')
+    with tf.control_dependencies([v]):
+        first = tf.identity(tf.constant([-3]))
+    later = p.pick(raw.AddV2, raw.Mul)(x=first, y=first)
+    for _ in range(p.pick(0, 2)):
+        later = raw.Neg(x=later)
+    p.step(raw.Merge(inputs=[later, first, later][p.pick(0, 1):]).output)

@@ -4,6 +4,7 @@
 // A loop runs over two operands, or over one and a single element of the other: broadcasting
 // (elementwise.c) breaks every shape down to such runs. It goes on where an element has no result,
 // and says so at the end.
+#include <float.h>
 #include <math.h>
 
 #include "kernel/elementwise/elementwise.h"
@@ -50,6 +51,14 @@ WEIR_INLINE float floor_mod_of_float(float a, float b) {
 WEIR_INLINE double floor_mod_of_double(double a, double b) {
   double r = fmod(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+// Where subnormal numbers count as zero (base/subnormal.h), the C library's pow goes wrong on them.
+WEIR_INLINE float real_powerf(float a, float b) {
+  return powf(fabsf(a) < FLT_MIN ? copysignf(0, a) : a, b);
+}
+WEIR_INLINE double real_power(double a, double b) {
+  return pow(fabs(a) < DBL_MIN ? copysign(0, a) : a, b);
 }
 
 // Modulo 2^64, of which every narrower type takes the low bits.

@@ -30,6 +30,10 @@ __device__ __forceinline__ A floor_mod_of(A a, A b) {
   A rest = fmod(a, b);
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
+template <typename A>
+__device__ __forceinline__ A real_power(A a, A b) {
+  return pow(a, b);
+}
 __device__ __forceinline__ uint64_t power_of(uint64_t base, uint64_t exponent) {
   uint64_t power = 1;
   for (; exponent; exponent >>= 1, base *= base) {
