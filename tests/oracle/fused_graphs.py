@@ -78,6 +78,15 @@ def integers(dtype):
     return tf.raw_ops.Invert(x=tf.raw_ops.Square(x=y)) if dtype == tf.int64 else tf.raw_ops.Invert(x=y)
 
 
+def complexes(dtype):
+    """Numbers are put together and taken apart."""
+    x, y = feed(dtype), feed(dtype)
+    for _ in range(2):
+        whole = tf.math.conj(tf.complex(x, y))
+        x, y = tf.math.imag(whole) + tf.math.angle(whole), tf.math.real(whole) * tf.abs(whole)
+    return tf.math.conj(tf.complex(x, y))
+
+
 def choices(dtype):
     x, y = feed(dtype), feed(dtype)
     for name in COMPARISONS:
@@ -238,6 +247,8 @@ def cases():
         yield f'functions of {dtype.name}', lambda d=dtype: functions(d), MOST_NODES
     for dtype in INTEGERS:
         yield f'integers of {dtype.name}', lambda d=dtype: integers(d), MOST_NODES
+    for dtype in (tf.float32, tf.float64):
+        yield f'complex numbers of {dtype.name}', lambda d=dtype: complexes(d), MOST_NODES
     for dtype in FLOATING + (tf.int64,):
         yield f'choices of {dtype.name}', lambda d=dtype: choices(d), MOST_NODES
         yield f'casts of {dtype.name}', lambda d=dtype: casts(d), MOST_NODES

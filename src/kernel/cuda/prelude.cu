@@ -20,6 +20,10 @@ struct half_t {
 struct bfloat16_t {
   uint16_t bits;
 };
+template <typename R>
+struct alignas(2 * sizeof(R)) complex_t {
+  R real, imag;
+};
 
 // What is computed in, and how elements come there and back.
 template <typename T>

@@ -5,13 +5,21 @@ WEIR_CUDA_SOURCE(prelude);
 
 const char* weir_cuda_type_name(weir_dtype_t dtype) {
   static const char* const names[WEIR_DTYPE_COUNT] = {
-      [WEIR_DTYPE_FLOAT] = "float",     [WEIR_DTYPE_DOUBLE] = "double",
-      [WEIR_DTYPE_HALF] = "half_t",     [WEIR_DTYPE_BFLOAT16] = "bfloat16_t",
-      [WEIR_DTYPE_INT8] = "int8_t",     [WEIR_DTYPE_INT16] = "int16_t",
-      [WEIR_DTYPE_INT32] = "int32_t",   [WEIR_DTYPE_INT64] = "int64_t",
-      [WEIR_DTYPE_UINT8] = "uint8_t",   [WEIR_DTYPE_UINT16] = "uint16_t",
-      [WEIR_DTYPE_UINT32] = "uint32_t", [WEIR_DTYPE_UINT64] = "uint64_t",
-      [WEIR_DTYPE_BOOL] = "bool"};
+      [WEIR_DTYPE_FLOAT] = "float",
+      [WEIR_DTYPE_DOUBLE] = "double",
+      [WEIR_DTYPE_HALF] = "half_t",
+      [WEIR_DTYPE_BFLOAT16] = "bfloat16_t",
+      [WEIR_DTYPE_INT8] = "int8_t",
+      [WEIR_DTYPE_INT16] = "int16_t",
+      [WEIR_DTYPE_INT32] = "int32_t",
+      [WEIR_DTYPE_INT64] = "int64_t",
+      [WEIR_DTYPE_UINT8] = "uint8_t",
+      [WEIR_DTYPE_UINT16] = "uint16_t",
+      [WEIR_DTYPE_UINT32] = "uint32_t",
+      [WEIR_DTYPE_UINT64] = "uint64_t",
+      [WEIR_DTYPE_BOOL] = "bool",
+      [WEIR_DTYPE_COMPLEX64] = "complex_t<float>",
+      [WEIR_DTYPE_COMPLEX128] = "complex_t<double>"};
   return dtype < WEIR_DTYPE_COUNT ? names[dtype] : NULL;
 }
 

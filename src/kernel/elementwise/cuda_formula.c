@@ -16,22 +16,25 @@ void weir_cuda_put_words(weir_strbuf_t* out) {
 typedef struct formula_t {
   const char* real;
   const char* integer;
+  const char* complex;
 } formula_t;
 
 static const formula_t unary_formulas[] = {
 #define FUNCTION(NAME, name_, loops, form, result, ns, real_, integer_, complex_) \
-  [WEIR_UNARY_##NAME] = {#real_, #integer_},
+  [WEIR_UNARY_##NAME] = {#real_, #integer_, #complex_},
 #include "kernel/elementwise/unary_ops.inc"
 };
 
 static const formula_t binary_formulas[] = {
 #define FUNCTION(NAME, name_, loops, result, ns, real_, integer_, complex_) \
-  [WEIR_BINARY_##NAME] = {#real_, #integer_},
+  [WEIR_BINARY_##NAME] = {#real_, #integer_, #complex_},
 #include "kernel/elementwise/binary_ops.inc"
 };
 
 static const char* formula_for(const formula_t* formula, weir_dtype_t dtype) {
-  const char* text = weir_dtype_is_floating(dtype) ? formula->real : formula->integer;
+  const char* text = weir_dtype_is_floating(dtype)  ? formula->real
+                     : weir_dtype_is_complex(dtype) ? formula->complex
+                                                    : formula->integer;
   return strcmp(text, "NONE") == 0 || !weir_cuda_type_name(dtype) ? NULL : text;
 }
 
@@ -56,6 +59,7 @@ static const char* to_integer(weir_dtype_t to) {
 
 const char* weir_cuda_cast_formula(weir_dtype_t from, weir_dtype_t to) {
   if (!weir_cuda_type_name(from) || !weir_cuda_type_name(to)) return NULL;
+  if (weir_dtype_is_complex(from) || weir_dtype_is_complex(to)) return NULL;
   bool is_to_integer =
       weir_dtype_is_floating(from) && !weir_dtype_is_floating(to) && to != WEIR_DTYPE_BOOL;
   return is_to_integer ? to_integer(to) : "a";

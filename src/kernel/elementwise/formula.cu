@@ -41,5 +41,32 @@ __device__ __forceinline__ uint64_t power_of(uint64_t base, uint64_t exponent) {
   }
   return power;
 }
+// ---- complex numbers ----
+#define __builtin_complex(a, b) complex_of(a, b)
+template <typename A>
+__device__ __forceinline__ complex_t<A> complex_of(A real, A imag) {
+  return {real, imag};
+}
+template <typename A>
+__device__ __forceinline__ complex_t<A> conj(complex_t<A> z) {
+  return {z.real, -z.imag};
+}
+template <typename A>
+__device__ __forceinline__ A creal(complex_t<A> z) {
+  return z.real;
+}
+template <typename A>
+__device__ __forceinline__ A cimag(complex_t<A> z) {
+  return z.imag;
+}
+template <typename A>
+__device__ __forceinline__ A cabs(complex_t<A> z) {
+  return hypot(z.real, z.imag);
+}
+template <typename A>
+__device__ __forceinline__ A carg(complex_t<A> z) {
+  return atan2(z.imag, z.real);
+}
+
 #define weir_lgamma(v) lgamma((ACC)(v))
 #define SPECIAL static __device__

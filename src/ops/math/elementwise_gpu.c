@@ -67,6 +67,18 @@
 // Integers have no quotient by 0, nor a power to a negative one, which a GPU cannot say.
 #define BINARY_CHECKED(Op, fn) BINARY_ROWS(Op, fn, FLOATING, INTEGERS ", int32")
 
+// Of complex numbers and their parts, in attributes |whole| and |part|.
+#define COMPLEX_ROWS(Op, fn, compute_, whole, part)                              \
+  {                                                                              \
+    .name = #Op, .kernels = (const weir_kernel_def_t[]) {                        \
+      GPU_ROW(whole ": complex64; " part ": float", compute_, fn##_gpu),         \
+          GPU_ROW(whole ": complex128; " part ": double", compute_, fn##_gpu), { \
+        0                                                                        \
+      }                                                                          \
+    }                                                                            \
+  }
+#define PART(Op, fn) COMPLEX_ROWS(Op, fn, weir_cuda_unary_compute, "T", "Tout")
+
 #define BINARY_EQUAL(Op, fn)                                   \
   {                                                            \
     .name = #Op, .kernels = (const weir_kernel_def_t[]) {      \
@@ -130,6 +142,11 @@ UNARY_FNS(is_inf, IS_INF)
 UNARY_FNS(is_finite, IS_FINITE)
 UNARY_FNS(not, NOT)
 UNARY_FNS(invert, INVERT)
+UNARY_FNS(conj, CONJ)
+UNARY_FNS(real, REAL)
+UNARY_FNS(imag, IMAG)
+UNARY_FNS(complex_abs, COMPLEX_ABS)
+UNARY_FNS(angle, ANGLE)
 
 BINARY_HOST_FNS(add, ADD)
 BINARY_HOST_FNS(sub, SUB)
@@ -168,6 +185,7 @@ BINARY_FNS(bitwise_or, BITWISE_OR)
 BINARY_FNS(bitwise_xor, BITWISE_XOR)
 BINARY_FNS(left_shift, LEFT_SHIFT)
 BINARY_FNS(right_shift, RIGHT_SHIFT)
+BINARY_FNS(make_complex, COMPLEX)
 
 const weir_op_module_t weir_ops_math_elementwise_gpu = {
     .file = __FILE__,
@@ -255,4 +273,10 @@ const weir_op_module_t weir_ops_math_elementwise_gpu = {
         BINARY(BitwiseXor, bitwise_xor, INTEGERS),
         BINARY(LeftShift, left_shift, INTEGERS),
         BINARY(RightShift, right_shift, INTEGERS),
+        UNARY(Conj, conj, "T: complex64, complex128"),
+        PART(Real, real),
+        PART(Imag, imag),
+        PART(ComplexAbs, complex_abs),
+        PART(Angle, angle),
+        COMPLEX_ROWS(Complex, make_complex, weir_cuda_binary_compute, "Tout", "T"),
         {0}}};
