@@ -21,7 +21,7 @@ sys.path.insert(0, ORACLE)
 import record
 
 SMALL, LARGE_CASES, MOST = 2048, 2, 60  # bytes of a case; large cases and all cases of an op
-FUSED = ('_FusedConv2D',)  # ops of passes that TensorFlow has, too
+FUSED = ('_FusedConv2D', '_ParallelConcatStart', '_ParallelConcatUpdate')  # ops of passes that TensorFlow has, too
 LEFT_OUT = ('programs_alias', 'programs_checkpoint_v1')
 OTHER_CPUS = ('summaries',)  # programs of sums of squares, which some CPUs round once and others twice
 

@@ -100,6 +100,9 @@ def buckets(check, rng):
 
 
 def rows(check, rng):
+    for dtype in (np.float32, np.int32, 'string'):
+        for shape in ((3, 4), (0, 2), ()):
+            check('_ParallelConcatStart', [], {'shape': shape, 'dtype': dtype}, shapes_only=True)  # TensorFlow leaves it unwritten
     for dtype in (np.float32, np.int64, np.float16, bool):
         for at in (0, 2):
             check('_ParallelConcatUpdate', [np.zeros((3, 4), dtype), normal(rng, (1, 4)).astype(dtype)], {'loc': at})

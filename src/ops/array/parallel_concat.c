@@ -37,7 +37,7 @@ static bool is_row_of(const weir_tensor_t* row, int rank, const int64_t* dims) {
   return true;
 }
 
-static weir_status_t* concat_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* concat(weir_kernel_ctx_t* ctx) {
   const weir_shape_t* shape = weir_attrs_shape(weir_kernel_attrs(ctx), "shape");
   char text[WEIR_SHAPE_TEXT_SIZE];
   if (!weir_shape_is_full(shape) || shape->rank < 1 || shape->dims[0] != ctx->input_count)
@@ -52,7 +52,7 @@ static weir_status_t* concat_cpu(weir_kernel_ctx_t* ctx) {
                          weir_tensor_shape_text(row, text));
     }
     char* dst = (char*)out->data + (size_t)(i * row->count) * weir_dtype_size(dtype);
-    WEIR_TRY(weir_move_copy(weir_kernel_pool(ctx), dtype, row->data, dst, row->count));
+    WEIR_TRY(weir_kernel_move_copy(ctx, dtype, row->data, dst, row->count));
   }
   return NULL;
 }
@@ -61,19 +61,17 @@ static weir_status_t* start_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set(ctx, 0, weir_attrs_shape(weir_shape_attrs(ctx), "shape"));
 }
 
-static weir_status_t* start_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* start(weir_kernel_ctx_t* ctx) {
   const weir_shape_t* shape = weir_attrs_shape(weir_kernel_attrs(ctx), "shape");
   if (!weir_shape_is_full(shape))
     return WEIR_STATUS(INVALID_ARGUMENT, "shape attr must be fully defined.");
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, shape->rank, shape->dims, &out));
-  if (weir_tensor_type(out) != WEIR_DTYPE_STRING && out->count > 0)
-    memset(out->data, 0, weir_tensor_byte_size(out));
-  return NULL;
+  return weir_kernel_move_zero(ctx, weir_tensor_type(out), out->data, out->count);
 }
 
 // Writes into memory that others hold: what reads it waits for every row by control edges.
-static weir_status_t* row_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* put_row(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t *value = weir_kernel_input(ctx, 0), *row = weir_kernel_input(ctx, 1);
   int64_t at = weir_attrs_int(weir_kernel_attrs(ctx), "loc");  // from the end where negative
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
@@ -90,7 +88,7 @@ static weir_status_t* row_cpu(weir_kernel_ctx_t* ctx) {
   if (at < 0) at = (at % value->dims[0] + value->dims[0]) % value->dims[0];
   const weir_dtype_t dtype = weir_tensor_type(value);
   char* dst = (char*)value->data + (size_t)(at * row->count) * weir_dtype_size(dtype);
-  WEIR_TRY(weir_move_copy(weir_kernel_pool(ctx), dtype, row->data, dst, row->count));
+  WEIR_TRY(weir_kernel_move_copy(ctx, dtype, row->data, dst, row->count));
   weir_kernel_pass(ctx, 0, 0);
   return NULL;
 }
@@ -98,6 +96,13 @@ static weir_status_t* row_cpu(weir_kernel_ctx_t* ctx) {
 #define ROW_TYPES                                                                            \
   "string, bool, complex128, complex64, double, float, bfloat16, half, int32, int8, uint8, " \
   "int16, uint16, uint32, int64, uint64"
+// Rows are copied whole: on GPUs without a function.
+#define ROW_KERNELS(attr, fn, in)                                                                  \
+  ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = attr ": " ROW_TYPES, .compute = fn},     \
+                               WEIR_MOVE_GPU_ROW(attr ": " WEIR_MOVED_TYPES, NULL, .compute = fn), \
+                               {WEIR_DEVICE_GPU, .types = attr ": int32", .compute = fn,           \
+                                .host_inputs = in, .host_outputs = "output"},                      \
+                               {0}})
 
 const weir_op_module_t weir_ops_array_parallel_concat = {
     .file = __FILE__,
@@ -108,14 +113,14 @@ const weir_op_module_t weir_ops_array_parallel_concat = {
          .outputs = "output: T",
          .summary = "Puts tensors of one row each together along the first dimension.",
          .infer_shape = concat_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = "T: " ROW_TYPES, .compute = concat_cpu)},
+         .kernels = ROW_KERNELS("T", concat, "values")},
         {.name = "_ParallelConcatStart",
          .attrs = "shape: shape; dtype: type",
          .outputs = "output: dtype",
          .flags = WEIR_OP_STATEFUL,
          .summary = "A tensor whose rows _ParallelConcatUpdate writes",
          .infer_shape = start_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = "dtype: " ROW_TYPES, .compute = start_cpu)},
+         .kernels = ROW_KERNELS("dtype", start, NULL)},
         {.name = "_ParallelConcatUpdate",
          .attrs = "T: type; loc: int",
          .inputs = "value: T; update: T",
@@ -123,5 +128,5 @@ const weir_op_module_t weir_ops_array_parallel_concat = {
          .flags = WEIR_OP_VIEW | WEIR_OP_NO_FOLD,  // its effect is on its input
          .summary = "Writes row |loc| in place",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = WEIR_CPU_KERNEL(.types = "T: " ROW_TYPES, .compute = row_cpu)},
+         .kernels = ROW_KERNELS("T", put_row, "value, update")},
         {0}}};
