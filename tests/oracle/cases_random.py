@@ -133,19 +133,25 @@ def draws(check, rng):
         check('RandomGammaGrad', [np.ones((0, 3), dtype), np.ones((3,), dtype)])
 
 
+TRUNCATED = ((0, 1, -2, 2), (0, 1, -0.5, 0.5), (0, 1, 1, 2), (0, 1, 3, 9), (0, 1, -9, -3), (0, 1, 2, np.inf), (0, 1, -np.inf, -2),
+             (5, 2, -np.inf, 9), (5, 2, 4, np.inf), (-1, 0.5, -1, -0.9), (0, 1, 0.5, 5), (0, 1, 5, 5.01), (10, 3, 0, 4), (0, 1, -1, 1.5))
+
+
 def truncated(check):
-    for dtype in (np.float32, np.float64, np.float16):
-        for mean, deviation, low, high in ((0, 1, -2, 2), (0, 1, -0.5, 0.5), (0, 1, 1, 2), (0, 1, 3, 9), (0, 1, -9, -3), (0, 1, 2, np.inf),
-                                           (0, 1, -np.inf, -2), (5, 2, -np.inf, 9), (5, 2, 4, np.inf), (-1, 0.5, -1, -0.9),
-                                           (0, 1, 0.5, 5), (0, 1, 5, 5.01), (10, 3, 0, 4), (0, 1, -1, 1.5)):
-            for size in ([1], [7], [250], [3, 5]):
-                check('ParameterizedTruncatedNormal', [np.array(size, np.int32)] + [dtype(v) for v in (mean, deviation, low, high)],
-                      {'seed': 5, 'seed2': 6}, exact=True)
+    same = {'exact': True, 'rounds': True}
+    types = (np.float32, np.float64, np.float16)
+    for dtype in types:
         rows = [np.array(v, dtype) for v in ([0, 1, 2], [1, 2, 0.5], [-1, 2, 2], [1, 5, np.inf])]
-        check('ParameterizedTruncatedNormal', [np.array([3, 11], np.int64)] + rows, {'seed': 5}, exact=True)
-        check('ParameterizedTruncatedNormal', [np.array([3], np.int64)] + rows, {'seed': 5}, exact=True)
+        check('ParameterizedTruncatedNormal', [np.array([3, 11], np.int64)] + rows, {'seed': 5}, **same)
+        check('ParameterizedTruncatedNormal', [np.array([3], np.int64)] + rows, {'seed': 5}, **same)
         check('ParameterizedTruncatedNormal', [np.array([3, 2, 2], np.int64), rows[0], dtype(2), rows[2], np.array([9], dtype)],
-              {'seed': 5}, exact=True)
+              {'seed': 5}, **same)
+    for size in ([150], [1], [7], [3, 5]):
+        for dtype in types:
+            for parameters in TRUNCATED:
+                check('ParameterizedTruncatedNormal', [np.array(size, np.int32)] + [dtype(v) for v in parameters], {'seed': 5, 'seed2': 6},
+                      **same)
+    for dtype in types:
         good = [np.array([4, 2], np.int32), dtype(0), dtype(1), dtype(-1), dtype(1)]
         for i, bad in ((0, np.int32(4)), (0, np.array([], np.int32)), (0, np.array([[4]], np.int32)), (0, np.array([4, -2], np.int32)),
                        (0, np.array([0, 2], np.int32)), (0, np.array([2, 0], np.int32)), (1, np.zeros((1, 1), dtype)),
@@ -153,7 +159,7 @@ def truncated(check):
                        (2, np.ones(3, dtype)), (3, -np.ones(3, dtype)), (4, np.ones((2, 2), dtype)), (1, np.zeros(0, dtype))):
             inputs = list(good)
             inputs[i] = bad
-            check('ParameterizedTruncatedNormal', inputs, {'seed': 5}, exact=True)
+            check('ParameterizedTruncatedNormal', inputs, {'seed': 5}, **same)
         check('ParameterizedTruncatedNormal', good[:3] + [dtype(-np.inf), dtype(np.inf)], {'seed': 5})
 
 

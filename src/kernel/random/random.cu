@@ -9,43 +9,6 @@ enum {
   GROUP = IS_WIDE ? 2 : 4
 };  // numbers that one call of Philox gives
 
-__device__ __forceinline__ float unit_float(uint32_t word) {
-  return __uint_as_float(127u << 23 | (word & 0x7fffffu)) - 1.0f;
-}
-__device__ __forceinline__ void uniform_of(const uint32_t* words, float* value) {
-  *value = unit_float(words[0]);
-}
-__device__ __forceinline__ void uniform_of(const uint32_t* words, double* value) {
-  *value = unit_double(words[0], words[1]);
-}
-__device__ __forceinline__ void uniform_of(const uint32_t* words, half_t* value) {
-  *value = element_t<half_t>::store((float)(words[0] & 0x3ffu) / 1024.0f);
-}
-__device__ __forceinline__ void uniform_of(const uint32_t* words, bfloat16_t* value) {
-  *value = element_t<bfloat16_t>::store((float)(words[0] & 0x7fu) / 128.0f);
-}
-
-#define TWO_PI 6.283185307179586476925286766559
-
-// Rounded from double, as the C library does, which the CPU calls.
-__device__ __forceinline__ void normals_of(const uint32_t* words, float* pair) {
-  float u = fmaxf(unit_float(words[0]), 1.0e-7f);
-  float angle = (float)(TWO_PI * (double)unit_float(words[1]));
-  float radius = sqrtf(-2.0f * (float)log((double)u));
-  double sine, cosine;
-  sincos((double)angle, &sine, &cosine);
-  pair[0] = (float)sine * radius;
-  pair[1] = (float)cosine * radius;
-}
-__device__ __forceinline__ void normals_of(const uint32_t* words, double* pair) {
-  double u = fmax(unit_double(words[0], words[1]), 1.0e-7);
-  double angle = TWO_PI * unit_double(words[2], words[3]);
-  double radius = sqrt(-2.0 * log(u));
-  sincos(angle, &pair[0], &pair[1]);
-  pair[0] *= radius;
-  pair[1] *= radius;
-}
-
 template <typename V>
 __device__ __forceinline__ V integer_of(const uint32_t* words) {
   return IS_WIDE ? (V)(words[0] | (uint64_t)words[1] << 32) : (V)words[0];

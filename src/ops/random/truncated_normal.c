@@ -2,21 +2,39 @@
 // row of the output.
 #include <math.h>
 
+#include "kernel/cuda/source.h"
 #include "kernel/random/random_draw.h"
+#include "kernel/random/random_op.h"
 #include "op/cost.h"
-#include "op/kernel.h"
 #include "op/shape_ctx.h"
 #include "tensor/cast.h"
 
 #define ROWS_OF_EQUALS 100  // when all rows share their parameters, rows of this size are drawn
 
+typedef struct truncated_t {
+  weir_random_state_t generator;
+  weir_cuda_function_t function;  // of a GPU
+} truncated_t;
+
+WEIR_CUDA_SOURCE(philox);
+WEIR_CUDA_SOURCE(truncated);
+
 static weir_status_t* truncated_init(const weir_kernel_init_t* init, void* state) {
-  weir_random_state_init(state, weir_attrs_int(init->node->attrs, "seed"),
+  truncated_t* s = state;
+  weir_strbuf_t text = {0};
+  weir_random_state_init(&s->generator, weir_attrs_int(init->node->attrs, "seed"),
                          weir_attrs_int(init->node->attrs, "seed2"));
-  return NULL;
+  if (!weir_device_is_cuda(init->device)) return NULL;
+  weir_strbuf_printf(&text, "#define T %s\n#define MAX_ROUNDS %d\n%s",
+                     weir_cuda_type_name(init->node->output_types[0]), WEIR_TRUNCATED_MAX_ROUNDS,
+                     weir_cuda_source_philox);
+  return weir_cuda_build(init->device, &text, weir_cuda_source_truncated, "truncated",
+                         &s->function);
 }
 
-static void truncated_deinit(void* state) { weir_random_state_deinit(state); }
+static void truncated_deinit(void* state) {
+  weir_random_state_deinit(&((truncated_t*)state)->generator);
+}
 
 static weir_status_t* truncated_shape(weir_shape_ctx_t* ctx) {
   for (int i = 1; i <= 4; ++i) WEIR_TRY(weir_shape_at_most(ctx, weir_shape_input(ctx, i), 1));
@@ -80,7 +98,27 @@ static weir_status_t* fill_rows(weir_kernel_ctx_t* ctx, weir_philox_t philox, in
   return NULL;
 }
 
-static weir_status_t* truncated_cpu(weir_kernel_ctx_t* ctx) {
+// As the kernel has it.
+typedef struct parameters_t {
+  const void* at[4];
+  int64_t steps[4];
+} parameters_t;
+
+static weir_status_t* fill_on_gpu(weir_kernel_ctx_t* ctx, weir_philox_t philox, void* anew,
+                                  int64_t row_size, weir_tensor_t* out) {
+  const weir_cuda_size_t warp = {.grid = {1, 1, 1}, .block = {32, 1, 1}};
+  parameters_t from;
+  for (int i = 0; i < 4; ++i) {
+    const weir_tensor_t* p = weir_kernel_input(ctx, i + 1);
+    from.at[i] = p->data;
+    from.steps[i] = p->count != 1;
+  }
+  return weir_cuda_launch(
+      ctx->device, ((const truncated_t*)ctx->state)->function, &warp,
+      WEIR_CUDA_ARGS(&out->data, &out->count, &row_size, &from, &philox, &anew));
+}
+
+static weir_status_t* truncated(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* shape = weir_kernel_input(ctx, 0);
   if (shape->rank != 1 || shape->count == 0) {
     char text[WEIR_SHAPE_TEXT_SIZE];
@@ -102,8 +140,19 @@ static weir_status_t* truncated_cpu(weir_kernel_ctx_t* ctx) {
   }
   const uint64_t groups =
       (uint64_t)rows * 2 * WEIR_TRUNCATED_MAX_ROUNDS * (uint64_t)(row_size + 3) / 4;
-  return fill_rows(ctx, weir_random_reserve(ctx->state, groups), rows, row_size, out);
+  weir_philox_t philox = {{0}, {0}};
+  void* anew = NULL;
+  WEIR_TRY(weir_kernel_random_reserve(ctx, &((truncated_t*)ctx->state)->generator, groups, &philox,
+                                      &anew));
+  if (weir_device_is_cuda(ctx->device)) return fill_on_gpu(ctx, philox, anew, row_size, out);
+  return fill_rows(ctx, philox, rows, row_size, out);
 }
+
+#define TRUNCATED_ROW(device)                                                                     \
+  {                                                                                               \
+    device, .types = "dtype: half, float, double", .compute = truncated, .init = truncated_init,  \
+            .deinit = truncated_deinit, .state_size = sizeof(truncated_t), .host_inputs = "shape" \
+  }
 
 const weir_op_module_t weir_ops_random_truncated_normal = {
     .file = __FILE__,
@@ -118,7 +167,6 @@ const weir_op_module_t weir_ops_random_truncated_normal = {
          .infer_shape = truncated_shape,
          .cost = weir_cost_fn_many,
          .kernels =
-             WEIR_CPU_KERNEL(.types = "dtype: half, float, double", .compute = truncated_cpu,
-                             .state_size = sizeof(weir_random_state_t), .init = truncated_init,
-                             .deinit = truncated_deinit, .host_inputs = "shape")},
+             (const weir_kernel_def_t[]){
+                 TRUNCATED_ROW(WEIR_DEVICE_CPU), TRUNCATED_ROW(WEIR_DEVICE_GPU), {0}}},
         {0}}};
