@@ -146,6 +146,10 @@ def truncated(check):
         check('ParameterizedTruncatedNormal', [np.array([3], np.int64)] + rows, {'seed': 5}, **same)
         check('ParameterizedTruncatedNormal', [np.array([3, 2, 2], np.int64), rows[0], dtype(2), rows[2], np.array([9], dtype)],
               {'seed': 5}, **same)
+    for i in range(1, 5):  # a vector of one element: of bounds it is a parameter of each row
+        inputs = [np.array([150], np.int32)] + [np.float32(v) for v in TRUNCATED[0]]
+        inputs[i] = inputs[i].reshape(1)
+        check('ParameterizedTruncatedNormal', inputs, {'seed': 5}, **same)
     for size in ([150], [1], [7], [3, 5]):
         for dtype in types:
             for parameters in TRUNCATED:

@@ -52,14 +52,15 @@ static weir_status_t* bad_parameter(const weir_kernel_ctx_t* ctx, int i, const c
                      rule, weir_tensor_shape_text(weir_kernel_input(ctx, i + 1), text));
 }
 
-// Sets whether all rows have the same parameters.
+// Sets whether all rows have the same parameters; as in TensorFlow bounds have that as scalars
+// alone.
 static weir_status_t* check_parameters(const weir_kernel_ctx_t* ctx, int64_t rows,
                                        bool* out_are_equal) {
   *out_are_equal = true;
   for (int i = 0; i < 4; ++i) {
     const weir_tensor_t* p = weir_kernel_input(ctx, i + 1);
     if (p->rank > 1) return bad_parameter(ctx, i, "be a scalar or vector");
-    if (p->rank == 1 && p->dims[0] != 1) *out_are_equal = false;
+    if (p->rank == 1 && (p->dims[0] != 1 || i >= 2)) *out_are_equal = false;
   }
   for (int i = 0; i < 4 && !*out_are_equal; ++i) {
     const weir_tensor_t* p = weir_kernel_input(ctx, i + 1);
