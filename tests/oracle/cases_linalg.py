@@ -62,18 +62,8 @@ def positive(rng, dtype, batch, n):
 
 
 def cholesky(check, rng):
+    # TensorFlow leaves the upper triangle as it was when the matrix has no factor.
     for dtype in FACTOR_TYPES:
-        close = FACTOR_CLOSE[np.dtype(dtype)]
-        for batch, n in (((), 1), ((), 2), ((), 5), ((), 33), ((), 70), ((3,), 4), ((2, 3), 3), ((0,), 3), ((2,), 0), ((), 0),
-                         ((1, 1, 2), 2)):
-            a = positive(rng, dtype, batch, n)
-            check('Cholesky', [a], **close)
-            check('Cholesky', [a + np.triu(np.full_like(a, 7), 1)], name='upper triangle is not read', **close)
-            if np.dtype(dtype).kind == 'f':
-                l = np.linalg.cholesky(a) if a.size else a
-                check('CholeskyGrad', [l, centred(rng, dtype, batch + (n, n))], **close)
-                check('CholeskyGrad', [l, np.tril(centred(rng, dtype, batch + (n, n)))], **close)
-        # TensorFlow leaves the upper triangle as it was when the matrix has no factor.
         check('Cholesky', [-np.ones((1, 1), dtype)])
         check('Cholesky', [np.zeros((2, 1, 1), dtype)])
         check('Cholesky', [np.array([[1, 2], [2, 1]], dtype)], shapes_only=True)
@@ -82,6 +72,16 @@ def cholesky(check, rng):
         check('Cholesky', [np.ones((2, 3), dtype)])
         check('Cholesky', [np.ones((3,), dtype)])
         check('Cholesky', [dtype(2)])
+    for batch, n in (((), 5), ((3,), 4), ((2, 3), 3), ((), 1), ((), 2), ((), 33), ((), 70), ((0,), 3), ((2,), 0), ((), 0), ((1, 1, 2), 2)):
+        for dtype in FACTOR_TYPES:
+            close = FACTOR_CLOSE[np.dtype(dtype)]
+            a = positive(rng, dtype, batch, n)
+            check('Cholesky', [a], **close)
+            check('Cholesky', [a + np.triu(np.full_like(a, 7), 1)], name='upper triangle is not read', **close)
+            if np.dtype(dtype).kind == 'f':
+                l = np.linalg.cholesky(a) if a.size else a
+                check('CholeskyGrad', [l, centred(rng, dtype, batch + (n, n))], **close)
+                check('CholeskyGrad', [l, np.tril(centred(rng, dtype, batch + (n, n)))], **close)
     for l, g in (((2, 2), (3, 3)), ((2, 3), (2, 3)), ((2, 2), (1, 2, 2)), ((2,), (2, 2)), ((2, 2, 2), (3, 2, 2))):
         check('CholeskyGrad', [np.ones(l, np.float32), np.ones(g, np.float32)])
 
@@ -100,16 +100,22 @@ def stable(rng, dtype, shape):
             return a
 
 
+QR_SHAPES = ((5, 3), (3, 5), (2, 4, 4), (17, 9), (3, 0), (1, 1), (2, 2), (3, 3), (1, 4), (4, 1), (2, 3, 5, 2), (0, 3, 3), (20, 20), (9, 17),
+             (0, 3), (2, 0, 3), (2, 3, 0), (0, 0))
+QR_MATRICES = ([[0, 0], [0, 0]], [[0], [0], [5]], [[-3, 1], [4, 2]], [[1, 2], [0, 3]], [[-1, 2], [0, -3]], [[3, 1], [4, 2]],
+               [[0, 1], [1, 0]], [[0, 1, 2]], np.eye(3), -np.eye(3))
+
+
 def qr(check, rng):
-    for dtype in FACTOR_TYPES + [np.float16]:
-        close = FACTOR_CLOSE[np.dtype(dtype)]
-        for shape in ((1, 1), (2, 2), (3, 3), (5, 3), (3, 5), (1, 4), (4, 1), (2, 4, 4), (2, 3, 5, 2), (0, 3, 3), (17, 9), (20, 20),
-                      (9, 17), (0, 3), (3, 0), (2, 0, 3), (2, 3, 0), (0, 0)):
-            for full in (False, True):
-                check('Qr', [stable(rng, dtype, shape)], {'full_matrices': full}, **close)
+    types = FACTOR_TYPES + [np.float16]
+    for shape in QR_SHAPES:
         for full in (False, True):
-            for a in ([[1, 2], [0, 3]], [[-1, 2], [0, -3]], [[0, 0], [0, 0]], [[3, 1], [4, 2]], [[-3, 1], [4, 2]], [[0, 1], [1, 0]],
-                      [[0, 1, 2]], [[0], [0], [5]], np.eye(3), -np.eye(3)):
+            for dtype in types:
+                check('Qr', [stable(rng, dtype, shape)], {'full_matrices': full}, **FACTOR_CLOSE[np.dtype(dtype)])
+    for dtype in types:
+        close = FACTOR_CLOSE[np.dtype(dtype)]
+        for full in (False, True):
+            for a in QR_MATRICES:
                 check('Qr', [np.array(a, dtype)], {'full_matrices': full}, **close)
             check('Qr', [np.ones(3, dtype)], {'full_matrices': full})
         if np.dtype(dtype).kind == 'c':

@@ -1,4 +1,6 @@
 // cholesky.c — Cholesky and CholeskyGrad: factors of positive definite matrices in batches.
+#include "kernel/cuda/source.h"
+#include "kernel/linalg/cuda_linalg.h"
 #include "kernel/linalg/linalg.h"
 #include "ops/linalg/batch.h"
 
@@ -57,20 +59,66 @@ static weir_status_t* check_alike(const weir_tensor_t* l, const weir_tensor_t* d
   return WEIR_STATUS(INVALID_ARGUMENT, "Inputs (L and grad) must have the same shape.");
 }
 
-static weir_status_t* cholesky_grad_cpu(weir_kernel_ctx_t* ctx) {
+// Checks the inputs of a gradient; makes what it computes in, unless there is nothing to compute.
+static weir_status_t* prepare_grad(weir_kernel_ctx_t* ctx, factor_job_t* job) {
   const weir_tensor_t* l = weir_kernel_input(ctx, 0);
   const weir_tensor_t* dl = weir_kernel_input(ctx, 1);
   WEIR_TRY(check_matrices(ctx, 0));
   WEIR_TRY(check_alike(l, dl));
   WEIR_TRY(check_square(ctx, 0));
-  factor_job_t job = {.a = l, .dl = dl, .n = l->dims[l->rank - 1]};
-  WEIR_TRY(weir_kernel_output(ctx, 0, l->rank, l->dims, &job.out));
-  if (job.out->count == 0) return NULL;
-  WEIR_TRY(weir_kernel_scratch(ctx, weir_tensor_type(l), l->count, &job.scratch));
+  *job = (factor_job_t){.a = l, .dl = dl, .n = l->dims[l->rank - 1]};
+  WEIR_TRY(weir_kernel_output(ctx, 0, l->rank, l->dims, &job->out));
+  if (job->out->count == 0) return NULL;
+  return weir_kernel_scratch(ctx, weir_tensor_type(l), l->count, &job->scratch);
+}
+
+static weir_status_t* cholesky_grad_cpu(weir_kernel_ctx_t* ctx) {
+  factor_job_t job;
+  WEIR_TRY(prepare_grad(ctx, &job));
+  if (!job.scratch) return NULL;
   const double n = (double)job.n;
-  weir_pool_for(weir_kernel_pool(ctx), matrix_count(l), 3.0 * n * n * n + 50.0, grad_range, &job);
+  weir_pool_for(weir_kernel_pool(ctx), matrix_count(job.a), 3.0 * n * n * n + 50.0, grad_range,
+                &job);
   weir_tensor_release(job.scratch);
   return NULL;
+}
+
+// ---- GPU ----
+
+WEIR_CUDA_SOURCE(cholesky);
+
+static weir_status_t* cholesky_gpu_init(const weir_kernel_init_t* init, void* state) {
+  return weir_cuda_linalg_find(init, weir_cuda_source_cholesky, "cholesky", state);
+}
+
+static weir_status_t* cholesky_gpu(weir_kernel_ctx_t* ctx) {
+  WEIR_TRY(check_square(ctx, 0));
+  const weir_tensor_t* a = weir_kernel_input(ctx, 0);
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(weir_kernel_output(ctx, 0, a->rank, a->dims, &out));
+  if (out->count == 0) return NULL;
+  int64_t count = matrix_count(a), n = a->dims[a->rank - 1];
+  weir_cuda_size_t size = weir_cuda_linalg_size(ctx->device, count);
+  return weir_cuda_launch(ctx->device, *(const weir_cuda_function_t*)ctx->state, &size,
+                          WEIR_CUDA_ARGS((void*)&a->data, &out->data, &count, &n));
+}
+
+static weir_status_t* cholesky_grad_gpu_init(const weir_kernel_init_t* init, void* state) {
+  return weir_cuda_linalg_find(init, weir_cuda_source_cholesky, "cholesky_grad", state);
+}
+
+static weir_status_t* cholesky_grad_gpu(weir_kernel_ctx_t* ctx) {
+  factor_job_t job;
+  WEIR_TRY(prepare_grad(ctx, &job));
+  if (!job.scratch) return NULL;
+  int64_t count = matrix_count(job.a);
+  weir_cuda_size_t size = weir_cuda_linalg_size(ctx->device, count);
+  weir_status_t* status =
+      weir_cuda_launch(ctx->device, *(const weir_cuda_function_t*)ctx->state, &size,
+                       WEIR_CUDA_ARGS((void*)&job.a->data, (void*)&job.dl->data, &job.out->data,
+                                      &job.scratch->data, &count, &job.n));
+  weir_tensor_release(job.scratch);
+  return status;
 }
 
 // da = (s + s^H) / 2 with s = l^-H * p * l^-1, where p is the lower triangle of l^H * dl with its
@@ -93,6 +141,13 @@ static weir_status_t* cholesky_build_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 0, weir_grad_mul(g, sum, half));
 }
 
+#define CHOLESKY_KERNELS(types_, fn)                                                 \
+  ((const weir_kernel_def_t[]){                                                      \
+      {WEIR_DEVICE_CPU, .types = types_, .compute = fn##_cpu},                       \
+      {WEIR_DEVICE_GPU, .types = types_, .compute = fn##_gpu, .init = fn##_gpu_init, \
+       .state_size = sizeof(weir_cuda_function_t)},                                  \
+      {0}})
+
 const weir_op_module_t weir_ops_linalg_cholesky = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -103,15 +158,14 @@ const weir_op_module_t weir_ops_linalg_cholesky = {
          .summary = "Lower factors of positive definite matrices",
          .infer_shape = weir_shape_fn_square,
          .build_grad = cholesky_build_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = "T: double, float, complex64, complex128",
-                                    .compute = cholesky_cpu)},
+         .kernels = CHOLESKY_KERNELS("T: double, float, complex64, complex128", cholesky)},
         {.name = "CholeskyGrad",
          .attrs = "T: {half, float, double}",
          .inputs = "l: T; grad: T",
          .outputs = "output: T",
          .summary = "Reverse-mode gradient of Cholesky",
          .infer_shape = weir_shape_fn_square,
-         .kernels = WEIR_CPU_KERNEL(.types = "T: float, double", .compute = cholesky_grad_cpu)},
+         .kernels = CHOLESKY_KERNELS("T: float, double", cholesky_grad)},
         {.name = "BatchCholesky",
          .attrs = "T: {double, float}",
          .inputs = "input: T",

@@ -1,14 +1,21 @@
 // qr.c — Qr: orthogonal and upper triangular factors of matrices in batches.
+#include "kernel/cuda/source.h"
+#include "kernel/linalg/cuda_linalg.h"
 #include "kernel/linalg/linalg.h"
 #include "ops/linalg/common.h"
 
 typedef struct qr_state_t {
   bool is_full;
+  weir_cuda_function_t function;  // of a GPU
 } qr_state_t;
 
+WEIR_CUDA_SOURCE(qr);
+
 static weir_status_t* qr_init(const weir_kernel_init_t* init, void* state) {
-  ((qr_state_t*)state)->is_full = weir_attrs_bool(init->node->attrs, "full_matrices");
-  return NULL;
+  qr_state_t* s = state;
+  s->is_full = weir_attrs_bool(init->node->attrs, "full_matrices");
+  if (!weir_device_is_cuda(init->device)) return NULL;
+  return weir_cuda_linalg_find(init, weir_cuda_source_qr, "qr", &s->function);
 }
 
 typedef struct qr_job_t {
@@ -59,7 +66,23 @@ static weir_status_t* factor(weir_kernel_ctx_t* ctx, const weir_tensor_t* a, wei
   return NULL;
 }
 
-static weir_status_t* qr_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* factor_on_gpu(weir_kernel_ctx_t* ctx, const weir_tensor_t* a,
+                                    weir_tensor_t* q, weir_tensor_t* r) {
+  const qr_state_t* s = ctx->state;
+  int64_t m = a->dims[a->rank - 2], n = a->dims[a->rank - 1], count = matrix_count(a);
+  int is_full = s->is_full;
+  if (q->count == 0 && r->count == 0) return NULL;
+  weir_tensor_t* work = NULL;
+  WEIR_TRY(weir_kernel_scratch(ctx, weir_tensor_type(a), count * (m * n + WEIR_MIN(m, n)), &work));
+  weir_cuda_size_t size = weir_cuda_linalg_size(ctx->device, count);
+  weir_status_t* status = weir_cuda_launch(
+      ctx->device, s->function, &size,
+      WEIR_CUDA_ARGS((void*)&a->data, &q->data, &r->data, &work->data, &count, &m, &n, &is_full));
+  weir_tensor_release(work);
+  return status;
+}
+
+static weir_status_t* qr(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(check_matrices(ctx, 0));
   const weir_tensor_t* a = weir_kernel_input(ctx, 0);
   const int64_t m = a->dims[a->rank - 2], n = a->dims[a->rank - 1];
@@ -73,7 +96,7 @@ static weir_status_t* qr_cpu(weir_kernel_ctx_t* ctx) {
   dims[a->rank - 2] = inner;
   dims[a->rank - 1] = n;
   WEIR_TRY(weir_kernel_output(ctx, 1, a->rank, dims, &r));
-  return factor(ctx, a, q, r);
+  return weir_device_is_cuda(ctx->device) ? factor_on_gpu(ctx, a, q, r) : factor(ctx, a, q, r);
 }
 
 static weir_status_t* qr_shape(weir_shape_ctx_t* ctx) {
@@ -159,6 +182,9 @@ static weir_status_t* qr_grad(weir_grad_ctx_t* g) {
                           WEIR_ATTRS(weir_attr_int("N", 2))));
 }
 
+#define QR_ROW(device, types_) \
+  { device, .types = types_, .compute = qr, .init = qr_init, .state_size = sizeof(qr_state_t) }
+
 const weir_op_module_t weir_ops_linalg_qr = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -169,6 +195,8 @@ const weir_op_module_t weir_ops_linalg_qr = {
          .summary = "Orthogonal and upper triangular factors",
          .infer_shape = qr_shape,
          .build_grad = qr_grad,
-         .kernels =
-             WEIR_CPU_KERNEL(.compute = qr_cpu, .state_size = sizeof(qr_state_t), .init = qr_init)},
+         .kernels = (const weir_kernel_def_t[]){QR_ROW(WEIR_DEVICE_CPU, NULL),
+                                                QR_ROW(WEIR_DEVICE_GPU,
+                                                       "T: double, float, complex64, complex128"),
+                                                {0}}},
         {0}}};
