@@ -1,5 +1,6 @@
-// truncated.cu — Normal draws within bounds, with the CPU's numbers (random_truncated.inc). After
-// philox.cu and the definitions of T, the type of the numbers, and MAX_ROUNDS.
+// truncated.cu — Normal draws within bounds, the CPU's (random_truncated.inc) up to the last bits of
+// logarithms and sines. After philox.cu and the definitions of T, the type of the numbers, and
+// MAX_ROUNDS.
 //
 // Rows take their numbers from one stretch, each from where the one before it ended, which is known
 // when that is full. So one warp draws them, row by row: each lane makes the candidates of a call of
