@@ -20,7 +20,8 @@ extern "C" {
 typedef struct weir_saver_t weir_saver_t;
 
 // A variable and what it is called in checkpoints. Of one in parts (weir/partition.h) each part is
-// a slice of that.
+// a slice of that. Of a table that can change (MutableHashTableV2 and its kin) the keys are "-keys"
+// of that name, and the values "-values".
 typedef struct weir_saved_t {
   weir_edge_t variable;  // its value (what weir_variable returned), handle, or reference
   const char* name;      // NULL: the variable's own, or its whole's. Borrowed for the call

@@ -5,11 +5,20 @@
 #include "api/part.h"
 #include "api/saver.h"
 #include "api/scope.h"
+#include "api/tables.h"
 #include "base/alloc.h"
 
-// One variable to save.
+// A table to save: its keys and its values are two items.
+typedef struct table_t {
+  weir_node_t* reader;      // gives both; NULL: not made yet
+  weir_edge_t restored[2];  // keys, values
+} table_t;
+
+// One tensor to save.
 typedef struct item_t {
   weir_edge_t variable;  // a handle or a reference
+  table_t* table;        // that this is half of; NULL: a variable
+  int half;              // of the table: 0 its keys, 1 its values
   const char* name;
   const char* slice;  // of the tensor |name|; "": all of it
   const char* device;
@@ -46,27 +55,55 @@ static bool find_part(weir_scope_t* s, const weir_node_t* handle, weir_variable_
   return !status;
 }
 
-static void set_item(weir_scope_t* s, weir_saved_t saved, item_t* item) {
-  if (!saved.variable.node) {
-    weir_scope_fail(s,
-                    WEIR_STATUS(INVALID_ARGUMENT, "saver: a variable is an edge without a node"));
-    return;
-  }
-  weir_edge_t variable = variable_of(saved.variable);
+static void set_variable(weir_scope_t* s, weir_edge_t variable, const char* name, item_t* item) {
   const weir_node_t* node = variable.node;
-  bool is_variable = weir_node_role(node) == WEIR_ROLE_VARIABLE;
-  if (!is_variable) {
-    weir_scope_fail(s, WEIR_STATUS(INVALID_ARGUMENT, "saver: '%s' (%s) is not a variable",
-                                   node->def.name, node->def.op_name));
-    return;
-  }
   weir_variable_part_t part = {.name = node->def.name, .slice = ""};
   if (!find_part(s, node, &part)) return;
   *item = (item_t){.variable = variable,
-                   .name = saved.name ? saved.name : part.name,
+                   .name = name ? name : part.name,
                    .slice = part.slice,
                    .device = node->def.device,
                    .dtype = weir_attrs_type(node->def.attrs, "dtype")};
+}
+
+// "NAME-keys" and "NAME-values", as TensorFlow calls them.
+static void set_table(weir_scope_t* s, weir_edge_t handle, const char* name, item_t* items) {
+  const weir_node_t* node = handle.node;
+  table_t* table = weir_scope_alloc(s, 1, sizeof(*table));
+  for (int i = 0; table && i < 2; ++i) {
+    const char* half = weir_arena_printf(&s->root->arena, "%s-%s", name ? name : node->def.name,
+                                         i ? "values" : "keys");
+    if (!half) weir_scope_fail(s, weir_out_of_memory());
+    items[i] = (item_t){.variable = handle,
+                        .table = table,
+                        .half = i,
+                        .name = half ? half : "",
+                        .slice = "",
+                        .device = node->def.device,
+                        .dtype = weir_attrs_type(node->def.attrs, i ? "value_dtype" : "key_dtype")};
+  }
+}
+
+// Returns how many items |saved| is.
+static int set_items(weir_scope_t* s, weir_saved_t saved, item_t* items) {
+  if (!saved.variable.node) {
+    weir_scope_fail(s,
+                    WEIR_STATUS(INVALID_ARGUMENT, "saver: a variable is an edge without a node"));
+    return 0;
+  }
+  weir_edge_t variable = variable_of(saved.variable);
+  if (weir_table_can_change(variable.node)) {
+    set_table(s, variable, saved.name, items);
+    return 2;
+  }
+  if (weir_node_role(variable.node) == WEIR_ROLE_VARIABLE)
+    set_variable(s, variable, saved.name, items);
+  else
+    weir_scope_fail(s, WEIR_STATUS(INVALID_ARGUMENT,
+                                   "saver: '%s' (%s) is neither a variable nor a "
+                                   "table that can change",
+                                   variable.node->def.name, variable.node->def.op_name));
+  return 1;
 }
 
 // By name; the slices of one tensor stay in order.
@@ -107,30 +144,34 @@ static int count_default(weir_scope_t* s, weir_saved_t* out) {
   return count;
 }
 
+static items_t sorted(weir_scope_t* s, items_t list) {
+  for (int i = 0; i < list.count; ++i) list.items[i].order = i;
+  qsort(list.items, (size_t)list.count, sizeof(*list.items), compare_items);
+  for (int i = 1; i < list.count; ++i) {
+    if (are_apart(&list.items[i - 1], &list.items[i])) continue;
+    weir_scope_fail(s, WEIR_STATUS(INVALID_ARGUMENT, "saver: two variables are called '%s'",
+                                   list.items[i].name));
+  }
+  return list;
+}
+
 static items_t list_items(weir_scope_t* s, const weir_saver_options_t* options) {
   int count = options->variables ? options->variable_count : count_default(s, NULL);
   const weir_saved_t* saved = options->variables;
   if (count <= 0) weir_scope_fail(s, WEIR_STATUS(INVALID_ARGUMENT, "saver: no variables to save"));
   if (weir_scope_status(s)) return (items_t){0};
-  item_t* items = weir_scope_alloc(s, (size_t)count, sizeof(*items));
+  item_t* items = weir_scope_alloc(s, 2 * (size_t)count, sizeof(*items));
   if (!saved) {
     weir_saved_t* all = weir_scope_alloc(s, (size_t)count, sizeof(*all));
     if (all) count_default(s, all);
     saved = all;
   }
   if (!items || !saved) return (items_t){0};
-  for (int i = 0; i < count && !weir_scope_status(s); ++i) {
-    set_item(s, saved[i], &items[i]);
-    items[i].order = i;
-  }
+  int item_count = 0;
+  for (int i = 0; i < count && !weir_scope_status(s); ++i)
+    item_count += set_items(s, saved[i], &items[item_count]);
   if (weir_scope_status(s)) return (items_t){0};
-  qsort(items, (size_t)count, sizeof(*items), compare_items);
-  for (int i = 1; i < count; ++i) {
-    if (are_apart(&items[i - 1], &items[i])) continue;
-    weir_scope_fail(
-        s, WEIR_STATUS(INVALID_ARGUMENT, "saver: two variables are called '%s'", items[i].name));
-  }
-  return (items_t){.items = items, .count = count};
+  return sorted(s, (items_t){.items = items, .count = item_count});
 }
 
 // ---- constants ----
@@ -160,7 +201,18 @@ static weir_scope_t* on_device(weir_scope_t* s, const char* device) {
   return *device ? weir_scope_on(s, device) : s;
 }
 
+static weir_edge_t read_table(weir_scope_t* s, const item_t* item) {
+  weir_attrs_t attrs = item->variable.node->def.attrs;
+  if (!item->table->reader)
+    item->table->reader = weir_scope_add(
+        on_device(s, item->device), "LookupTableExportV2", NULL, WEIR_EDGES(item->variable),
+        WEIR_ATTRS(weir_attr_type("Tkeys", weir_attrs_type(attrs, "key_dtype")),
+                   weir_attr_type("Tvalues", weir_attrs_type(attrs, "value_dtype"))));
+  return (weir_edge_t){.node = item->table->reader, .index = item->half};
+}
+
 static weir_edge_t read_item(weir_scope_t* s, const item_t* item) {
+  if (item->table) return read_table(s, item);
   if (!is_handle(item->variable)) return item->variable;
   return add(on_device(s, item->device), "ReadVariableOp", NULL, WEIR_EDGES(item->variable),
              WEIR_ATTRS(weir_attr_type("dtype", item->dtype)));
@@ -248,6 +300,20 @@ static weir_edge_t checked(weir_scope_t* s, const item_t* item, weir_edge_t valu
              WEIR_ATTRS(weir_attr_shape("shape", shape)));
 }
 
+// NULL while only half of the table is there.
+static weir_node_t* fill_table(weir_scope_t* s, const item_t* item, weir_edge_t value) {
+  weir_edge_t* halves = item->table->restored;
+  halves[item->half] = value;
+  if (!halves[0].node || !halves[1].node) return NULL;
+  return weir_scope_add(on_device(s, item->device), "LookupTableImportV2", NULL,
+                        WEIR_EDGES(item->variable, halves[0], halves[1]), WEIR_NO_ATTRS);
+}
+
+static weir_node_t* restore_item(weir_scope_t* s, const item_t* item, weir_edge_t value) {
+  if (item->table) return fill_table(s, item, value);
+  return assign_item(s, item, checked(s, item, value));
+}
+
 // The nodes that map the files of the scope's variables, whether these are saved or not: whoever
 // restores does not initialise.
 static int map_nodes(weir_scope_t* s, weir_node_t** out_nodes) {
@@ -264,8 +330,9 @@ static weir_node_t* restore_items(weir_scope_t* s, weir_edge_t filename, items_t
   weir_dtype_t* types = weir_scope_alloc(s, (size_t)list.count, sizeof(*types));
   weir_node_t** nodes = weir_scope_alloc(s, (size_t)list.count + most_mapped, sizeof(*nodes));
   if (!types || !nodes) return NULL;
-  const int mapped_count = map_nodes(s, nodes + list.count);
-  weir_scope_t* mapped = mapped_count ? weir_scope_after(s, nodes + list.count, mapped_count) : s;
+  const int mapped_count = map_nodes(s, nodes);
+  weir_scope_t* mapped = mapped_count ? weir_scope_after(s, nodes, mapped_count) : s;
+  int count = mapped_count;
   for (int i = 0; i < list.count; ++i) types[i] = list.items[i].dtype;
   weir_edge_t names = names_const(s, "RestoreV2/tensor_names", list, false);
   weir_edge_t slices = names_const(s, "RestoreV2/shape_and_slices", list, true);
@@ -274,9 +341,10 @@ static weir_node_t* restore_items(weir_scope_t* s, weir_edge_t filename, items_t
   for (int i = 0; i < list.count && !weir_scope_status(s); ++i) {
     values.index = i;
     weir_scope_t* after = lies_in_file(list.items[i].variable.node) ? mapped : s;
-    nodes[i] = assign_item(after, &list.items[i], checked(s, &list.items[i], values));
+    weir_node_t* node = restore_item(after, &list.items[i], values);
+    if (node) nodes[count++] = node;
   }
-  return weir_group(s, "restore_all", nodes, list.count + mapped_count);
+  return weir_group(s, "restore_all", nodes, count);
 }
 
 void weir_saver_build(weir_saver_t* saver, weir_scope_t* scope,

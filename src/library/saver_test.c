@@ -311,7 +311,10 @@ static void test_bad_variables(void** state) {
   const struct {
     int kind;
     const char* text;
-  } cases[] = {{0, "no variables"}, {1, "two variables"}, {2, "not a variable"}, {3, "without"}};
+  } cases[] = {{0, "no variables"},
+               {1, "two variables"},
+               {2, "neither a variable nor a table"},
+               {3, "without"}};
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     weir_graph_t* graph = NULL;
     check_ok(weir_graph_create(&graph));

@@ -3,6 +3,7 @@
 // stays one.
 #include "model/tables.h"
 
+#include "api/tables.h"
 #include "op/attr.h"
 
 typedef struct frozen_table_t {
@@ -67,49 +68,18 @@ static weir_status_t* list_tables(tables_t* tables, const bool* is_needed) {
 
 // ---- what is in them ----
 
-static weir_node_t* find_export(const weir_node_t* table) {
-  const weir_graph_t* graph = table->graph;
-  for (size_t i = 0; i < graph->node_count; ++i) {
-    weir_node_t* node = graph->nodes[i];
-    if (strcmp(node->def.op_name, "LookupTableExportV2") == 0 && node->control_count == 0 &&
-        node->inputs[0].node == table)
-      return node;
-  }
-  return NULL;
-}
-
-static weir_status_t* export_edges(weir_node_t* table, weir_edge_t* out_edges) {
-  weir_node_t* node = find_export(table);
-  weir_attrs_t attrs = table->def.attrs;
-  weir_node_params_t params = {
-      .op = "LookupTableExportV2",
-      .name = "table_to_freeze",
-      .unique_name = true,
-      .device = table->def.device,
-      .inputs = WEIR_EDGES((weir_edge_t){.node = table, .index = 0}),
-      .attrs = WEIR_ATTRS(weir_attr_type("Tkeys", weir_attrs_type(attrs, "key_dtype")),
-                          weir_attr_type("Tvalues", weir_attrs_type(attrs, "value_dtype")))};
-  if (!node) WEIR_TRY(weir_graph_add(table->graph, &params, &node));
-  for (int i = 0; i < 2; ++i) out_edges[i] = (weir_edge_t){.node = node, .index = i};
-  return NULL;
-}
-
 static weir_status_t* read_entries(tables_t* tables) {
-  int count = 2 * tables->count;
-  weir_edge_t* edges = weir_arena_array(&tables->arena, (size_t)count, sizeof(*edges));
-  weir_tensor_t** tensors = weir_arena_array(&tables->arena, (size_t)count, sizeof(*tensors));
-  weir_status_t* status = edges && tensors ? NULL : weir_out_of_memory();
-  weir_mutex_lock(&tables->source->mu);
-  for (int i = 0; !status && i < tables->count; ++i)
-    status = export_edges(tables->items[i].source, &edges[2 * i]);
-  weir_mutex_unlock(&tables->source->mu);
-  weir_step_spec_t spec = {.fetches = edges, .fetch_count = count};
-  if (!status) status = weir_session_run(tables->session, &spec, tensors);
-  for (int i = 0; !status && i < tables->count; ++i) {
-    tables->items[i].keys = tensors[2 * i];
-    tables->items[i].values = tensors[2 * i + 1];
+  size_t count = (size_t)tables->count;
+  weir_node_t** sources = weir_arena_array(&tables->arena, count, sizeof(*sources));
+  weir_tensor_t** entries = weir_arena_array(&tables->arena, 2 * count, sizeof(*entries));
+  if (!sources || !entries) return weir_out_of_memory();
+  for (size_t i = 0; i < count; ++i) sources[i] = tables->items[i].source;
+  WEIR_TRY(weir_tables_read(tables->session, sources, tables->count, entries));
+  for (size_t i = 0; i < count; ++i) {
+    tables->items[i].keys = entries[2 * i];
+    tables->items[i].values = entries[2 * i + 1];
   }
-  return status;
+  return NULL;
 }
 
 // ---- what becomes of them ----
