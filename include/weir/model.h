@@ -112,9 +112,9 @@ typedef struct weir_model_save_options_t {
   // and the initializer need.
   bool whole_graph;
 } weir_model_save_options_t;
-// Writes a SavedModel that TensorFlow's loaders read: the graph of |session| with its variables as
-// they are. The folder appears when it is whole. ALREADY_EXISTS when there is
-// something at |directory|; FAILED_PRECONDITION names a variable that is not initialised.
+// Writes a SavedModel that TensorFlow's loaders read: the graph of |session| with its variables and
+// the entries of its tables as they are. The folder appears when it is whole. ALREADY_EXISTS when
+// there is something at |directory|; FAILED_PRECONDITION names a variable that is not initialised.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_model_save(weir_session_t* session,
                                                       const char* directory,
                                                       const weir_model_save_options_t* options);

@@ -1,4 +1,6 @@
 // save.c — Writes a part of a graph and the variables of a session as a SavedModel.
+#include "api/saver.h"
+#include "api/tables.h"
 #include "file/bundle.h"
 #include "file/temporary.h"
 #include "model/model.h"
@@ -15,7 +17,10 @@ typedef struct saving_t {
   bool* keep;          // by node
   weir_node_t** variables;
   int variable_count;
-  weir_tensor_t** values;       // by variable
+  weir_tensor_t** values;  // by variable
+  weir_node_t** tables;    // that can change
+  int table_count;
+  weir_tensor_t** entries;      // by table: keys, values
   weir_variable_info_t* infos;  // of those that the scope made
   int info_count;
   weir_graph_t* copy;  // with the nodes of a saver
@@ -151,16 +156,23 @@ static weir_status_t* choose_nodes(saving_t* saving) {
   return NULL;
 }
 
-static weir_status_t* list_variables(saving_t* saving) {
+static weir_status_t* list_state(saving_t* saving) {
   const weir_graph_t* graph = saving->graph;
-  saving->variables = weir_arena_array(&saving->arena, graph->node_count, sizeof(weir_node_t*));
-  saving->values = weir_arena_array(&saving->arena, graph->node_count, sizeof(weir_tensor_t*));
-  if (!saving->variables || !saving->values) return weir_out_of_memory();
+  size_t room = graph->node_count;
+  saving->variables = weir_arena_array(&saving->arena, room, sizeof(weir_node_t*));
+  saving->values = weir_arena_array(&saving->arena, room, sizeof(weir_tensor_t*));
+  saving->tables = weir_arena_array(&saving->arena, room, sizeof(weir_node_t*));
+  if (!saving->variables || !saving->values || !saving->tables) return weir_out_of_memory();
   for (size_t i = 0; i < graph->node_count; ++i) {
-    if (saving->keep[i] && weir_node_role(graph->nodes[i]) == WEIR_ROLE_VARIABLE)
-      saving->variables[saving->variable_count++] = graph->nodes[i];
+    weir_node_t* node = graph->nodes[i];
+    if (!saving->keep[i]) continue;
+    if (weir_node_role(node) == WEIR_ROLE_VARIABLE)
+      saving->variables[saving->variable_count++] = node;
+    else if (weir_table_can_change(node)) saving->tables[saving->table_count++] = node;
   }
-  return NULL;
+  room = 2 * (size_t)saving->table_count;
+  saving->entries = weir_arena_array(&saving->arena, room, sizeof(weir_tensor_t*));
+  return saving->entries ? NULL : weir_out_of_memory();
 }
 
 static weir_status_t* copy_graph(saving_t* saving) {
@@ -169,28 +181,39 @@ static weir_status_t* copy_graph(saving_t* saving) {
 
 // A saver's nodes, in the copy: the graph that is saved from does not grow.
 static weir_status_t* add_saver(saving_t* saving) {
-  size_t count = (size_t)saving->variable_count;
-  weir_saved_t* saved = weir_arena_array(&saving->arena, count, sizeof(*saved));
+  int count = saving->variable_count + saving->table_count;
+  weir_saved_t* saved = weir_arena_array(&saving->arena, (size_t)count, sizeof(*saved));
   if (!saved) return weir_out_of_memory();
-  for (size_t i = 0; i < count; ++i)
-    saved[i].variable = (weir_edge_t){.node = saving->map[saving->variables[i]->id], .index = 0};
+  for (int i = 0; i < count; ++i) {
+    int table = i - saving->variable_count;
+    const weir_node_t* node = table < 0 ? saving->variables[i] : saving->tables[table];
+    saved[i].variable = (weir_edge_t){.node = saving->map[node->id], .index = 0};
+  }
   weir_scope_t* scope = weir_scope_create(saving->copy);
   if (!scope) return weir_out_of_memory();
-  saving->saver = weir_saver_create(scope, .variables = saved, .variable_count = (int)count);
+  saving->saver = weir_saver_create(scope, .variables = saved, .variable_count = count);
   return weir_scope_finish(scope);
+}
+
+static bool has_state(const saving_t* saving) {
+  return saving->variable_count + saving->table_count > 0;
 }
 
 static weir_status_t* prepare(saving_t* saving) {
   weir_mutex_lock(&saving->graph->mu);
   weir_status_t* status = check_options(saving);
   if (!status) status = choose_nodes(saving);
-  if (!status) status = list_variables(saving);
+  if (!status) status = list_state(saving);
   if (!status) status = copy_graph(saving);
   weir_mutex_unlock(&saving->graph->mu);
-  if (!status && saving->variable_count) status = add_saver(saving);
-  if (status) return status;
-  return weir_model_read_values(saving->session, saving->graph, saving->variables,
-                                saving->variable_count, saving->values);
+  if (!status && has_state(saving)) status = add_saver(saving);
+  if (!status)
+    status = weir_model_read_values(saving->session, saving->graph, saving->variables,
+                                    saving->variable_count, saving->values);
+  if (!status)
+    status =
+        weir_tables_read(saving->session, saving->tables, saving->table_count, saving->entries);
+  return status;
 }
 
 // ---- files ----
@@ -201,6 +224,21 @@ static weir_status_t* make_folder(const saving_t* saving, const char* name, weir
   return weir_fs_make_directories(out->data);
 }
 
+// Under the names that the saver gives them.
+static weir_status_t* write_table(const saving_t* saving, int index, weir_bundle_writer_t* writer) {
+  weir_strbuf_t name = {0};
+  weir_status_t* status = NULL;
+  for (int i = 0; !status && i < 2; ++i) {
+    name.size = 0;
+    weir_strbuf_printf(&name, "%s-%s", saving->tables[index]->def.name, i ? "values" : "keys");
+    status = weir_strbuf_finish(&name);
+    if (!status)
+      status = weir_bundle_add(writer, weir_strbuf_view(&name), saving->entries[2 * index + i]);
+  }
+  weir_strbuf_free(&name);
+  return status;
+}
+
 static weir_status_t* write_bundle(const saving_t* saving, const char* prefix) {
   weir_bundle_writer_t* writer = NULL;
   weir_status_t* status = weir_bundle_writer_create(prefix, 1, &writer);
@@ -208,6 +246,7 @@ static weir_status_t* write_bundle(const saving_t* saving, const char* prefix) {
     status =
         weir_bundle_add(writer, weir_view_of(saving->variables[i]->def.name), saving->values[i]);
   }
+  for (int i = 0; !status && i < saving->table_count; ++i) status = write_table(saving, i, writer);
   if (!status) status = weir_bundle_finish(writer);
   weir_bundle_writer_destroy(writer);
   return status;
@@ -218,7 +257,7 @@ static weir_status_t* write_variables(saving_t* saving) {
   weir_status_t* status = make_folder(saving, "variables", &path);
   weir_strbuf_puts(&path, "/variables");
   if (!status) status = weir_strbuf_finish(&path);
-  if (!status && saving->variable_count) status = write_bundle(saving, path.data);
+  if (!status && has_state(saving)) status = write_bundle(saving, path.data);
   weir_strbuf_free(&path);
   return status;
 }
@@ -322,6 +361,8 @@ static weir_status_t* write_folder(saving_t* saving, const char* directory) {
 
 static void end_saving(saving_t* saving) {
   for (int i = 0; i < saving->variable_count; ++i) weir_tensor_release(saving->values[i]);
+  for (int i = 0; i < 2 * saving->table_count && saving->entries; ++i)
+    weir_tensor_release(saving->entries[i]);
   weir_saver_destroy(saving->saver);
   weir_graph_unref(saving->copy);
   weir_strbuf_free(&saving->folder);

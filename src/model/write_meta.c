@@ -16,7 +16,7 @@ enum { INFO_TAGS = 4, INFO_VERSION = 5 };
 enum { SAVER_FILENAME = 1, SAVER_SAVE = 2, SAVER_RESTORE = 3, SAVER_KEEP = 4, SAVER_VERSION = 7 };
 enum { SAVER_V2 = 2, KEPT = 5 };
 enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
-enum { COLLECTION_BYTES = 2 };
+enum { COLLECTION_NODES = 1, COLLECTION_BYTES = 2 };
 enum { LIST_VALUE = 1 };
 enum {
   VARIABLE_NAME = 1,
@@ -27,12 +27,11 @@ enum {
 };
 enum { SIGNATURE_INPUT = 1, SIGNATURE_OUTPUT = 2, SIGNATURE_METHOD = 3 };
 enum { TENSOR_NAME = 1, TENSOR_DTYPE = 2, TENSOR_SHAPE = 3 };
-enum { SHAPE_UNKNOWN_RANK = 3 };
 enum { ASSET_INFO = 1, ASSET_FILE = 2 };
 
 // Whose ops these are: its client takes nothing but a version of its own.
 #define TENSORFLOW_VERSION "2.21.0"
-#define INIT_SIGNATURE "__saved_model_init_op"
+#define MAIN_OP "saved_model_main_op"
 
 static void put_edge_name(weir_strbuf_t* out, uint32_t field, weir_edge_t edge) {
   weir_strbuf_t name = {0};
@@ -76,20 +75,15 @@ static void put_signature(weir_strbuf_t* out, const weir_signature_spec_t* signa
   weir_wire_end(out, entry);
 }
 
-// A signature whose only output is an op.
+// As a collection: TensorFlow 2 wants to call each signature, and calls none whose op needs an
+// asset.
 static void put_init(weir_strbuf_t* out, const weir_node_t* node) {
-  size_t entry = weir_wire_begin(out, META_SIGNATURE);
-  weir_wire_put_string(out, ENTRY_KEY, INIT_SIGNATURE);
+  size_t entry = weir_wire_begin(out, META_COLLECTION);
+  weir_wire_put_string(out, ENTRY_KEY, MAIN_OP);
   size_t value = weir_wire_begin(out, ENTRY_VALUE);
-  size_t output = weir_wire_begin(out, SIGNATURE_OUTPUT);
-  weir_wire_put_string(out, ENTRY_KEY, INIT_SIGNATURE);
-  size_t info = weir_wire_begin(out, ENTRY_VALUE);
-  weir_wire_put_string(out, TENSOR_NAME, node->def.name);
-  size_t shape = weir_wire_begin(out, TENSOR_SHAPE);
-  weir_wire_put_bool(out, SHAPE_UNKNOWN_RANK, true);
-  weir_wire_end(out, shape);
-  weir_wire_end(out, info);
-  weir_wire_end(out, output);
+  size_t list = weir_wire_begin(out, COLLECTION_NODES);
+  weir_wire_put_string(out, LIST_VALUE, node->def.name);
+  weir_wire_end(out, list);
   weir_wire_end(out, value);
   weir_wire_end(out, entry);
 }

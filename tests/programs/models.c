@@ -1,4 +1,5 @@
-// models.c — Saves models for models_matrix_test.py, which has TensorFlow load them.
+// models.c — Saves models for matrix_test.py and saved_models_test.py, which have TensorFlow load
+// them.
 //
 //   models dense DIRECTORY       a layer of resource variables, and what trains it: y = relu(xw +
 //   b) models table DIRECTORY FILE  words to numbers by a table that is read from FILE, an asset
