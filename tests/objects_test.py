@@ -37,6 +37,7 @@ def saved(tmp_path_factory):
     model.named = {'a/b.c': model.layers[1]}  # another way to the second, with a name that keys spell otherwise
     model.scale = tf.Variable(np.float32(2.5), name='scale')
     model.ids = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+    model.ids.insert(tf.constant(['one', 'two']), tf.constant([1, 2], tf.int64))
     step = tf.Variable(7, dtype=tf.int64, name='step')
     prefix = tf.train.Checkpoint(model=model, step=step).save(str(tmp_path_factory.mktemp('objects') / 'ckpt'))
     return prefix, {'model/layers/0/kernel': model.layers[0].kernel, 'model/layers/1/kernel': model.layers[1].kernel,
@@ -77,10 +78,12 @@ class Pair(ctypes.Structure):
 
 
 class Session:
-    """A graph of TensorFlow's with variables of those names and shapes, and the checkpoint."""
+    """A graph of TensorFlow's with variables of those names and shapes and a table of those types, and the checkpoint."""
 
-    def __init__(self, lib, prefix, **shapes):
+    def __init__(self, lib, prefix, table=None, **shapes):
         with tf.Graph().as_default() as graph:
+            if table:
+                tf.lookup.experimental.MutableHashTable(*table, -1)
             for name, shape in shapes.items():
                 tf1.get_variable(name, shape, tf.float32, use_resource=True)
         self.lib, self.graph, self.objects = lib, libweir.Graph(lib, graph.as_graph_def()), ctypes.c_void_p()
@@ -142,6 +145,33 @@ def test_what_does_not_fit_changes_nothing(lib, saved, pairs, code, text):
         assert error.value.code == code
         with pytest.raises(libweir.Error, match='is not initialised'):
             session.read('w')
+
+
+@pytest.mark.parametrize('path, code, text', [
+    ('model/scale', NOT_FOUND, "'model/scale' leads to no table"),
+    ('model/idx', NOT_FOUND, "'model/idx' leads to no table"),
+    ('model/ids', INVALID_ARGUMENT, "table 'MutableHashTable' is from string to int32, and takes none from string to int64")])
+def test_a_table_that_does_not_fit_changes_nothing(lib, saved, path, code, text):
+    with Session(lib, saved[0], table=(tf.string, tf.int32), w=(3, 2)) as session:
+        with pytest.raises(libweir.Error, match=text) as error:
+            session.restore({'w': 'model/layers/0/kernel', 'MutableHashTable': path})
+        assert error.value.code == code
+        with pytest.raises(libweir.Error, match='is not initialised'):
+            session.read('w')
+
+
+def test_tables_have_paths_of_their_own(lib, saved, tmp_path):
+    with Session(lib, saved[0], table=(tf.string, tf.int64), w=(3, 2)) as session:
+        session.restore({'w': 'model/layers/0/kernel', 'MutableHashTable': 'model/ids'})
+        with pytest.raises(libweir.Error, match="'a' would be the path of variables 'w' and 'MutableHashTable'"):
+            session.save(tmp_path / 'ours', [('w', 'a'), ('MutableHashTable', 'a')])
+        assert not list(tmp_path.iterdir())
+        for _ in range(2):  # what was written is not in the way
+            session.save(tmp_path / 'ours', [('MutableHashTable', 'ids')])
+            session.restore({'MutableHashTable': 'model/ids'})
+    table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+    tf.train.Checkpoint(ids=table).read(str(tmp_path / 'ours')).assert_consumed().assert_existing_objects_matched()
+    assert dict(zip(*(half.numpy().tolist() for half in table.export()))) == {b'one': 1, b'two': 2}
 
 
 def test_keras(lib, tmp_path):

@@ -47,15 +47,16 @@ WEIR_API WEIR_MUST_USE weir_status_t* weir_objects_read(const weir_objects_t* ob
                                                         const char* path,
                                                         weir_tensor_t** out_tensor);
 
-// A variable of a session's graph, and the object whose value it gets.
+// A variable of a session's graph, or a table that can change, and the object whose value or
+// entries it gets.
 typedef struct weir_object_variable_t {
   const char* variable;
   const char* path;
 } weir_object_variable_t;
-// Gives |count| variables the values of objects. |variables| NULL: every variable of the graph,
-// each from the object that was called as it is. None changes on failure: NOT_FOUND names a
-// variable or a path, INVALID_ARGUMENT a variable with both types or shapes, or a name that several
-// objects had.
+// Gives |count| variables the values of objects. |variables| NULL: every variable of the graph, but
+// no table, each from the object that was called as it is. None changes on failure: NOT_FOUND names
+// a variable or a path, INVALID_ARGUMENT a variable with both types or shapes, or a name that
+// several objects had.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_objects_restore(const weir_objects_t* objects,
                                                            weir_session_t* session,
                                                            const weir_object_variable_t* variables,
@@ -63,10 +64,10 @@ WEIR_API WEIR_MUST_USE weir_status_t* weir_objects_restore(const weir_objects_t*
 
 // Writes the checkpoint |prefix| as tf.train.Checkpoint.write does, for its read: the values that
 // |count| variables of a session in this process have, each as that of the object that its path
-// leads to. |variables| NULL: all of the graph, by their names: "dense/kernel" is the kernel of
-// "dense". It appears when it is whole; steps that run meanwhile may be in some values and not in
-// others. INVALID_ARGUMENT names what is no path, or one of two variables; FAILED_PRECONDITION a
-// variable that is not initialised.
+// leads to. |variables| NULL: all of the graph, but no table, by their names: "dense/kernel" is the
+// kernel of "dense". It appears when it is whole; steps that run meanwhile may be in some values
+// and not in others. INVALID_ARGUMENT names what is no path, or one of two variables;
+// FAILED_PRECONDITION a variable that is not initialised.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_objects_save(weir_session_t* session, const char* prefix,
                                                         const weir_object_variable_t* variables,
                                                         int count);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "api/tables.h"
 #include "api/variables.h"
 #include "base/suggest.h"
 #include "file/object_graph.h"
@@ -184,20 +185,79 @@ static weir_status_t* find_named(const weir_objects_t* objects, const char* name
   return NULL;
 }
 
+// What restoring gives to whom.
+typedef struct restoring_t {
+  weir_arena_t arena;
+  const char** names;  // of variables
+  weir_tensor_t** values;
+  int count;
+  weir_node_t** tables;
+  weir_tensor_t** entries;  // keys and values of each
+  int table_count;
+} restoring_t;
+
+static weir_status_t* read_half(const weir_objects_t* objects, const char* key, const char* end,
+                                weir_tensor_t** out_tensor) {
+  weir_strbuf_t name = {0};
+  weir_strbuf_printf(&name, "%s%s", key, end);
+  weir_status_t* status = weir_strbuf_finish(&name);
+  if (!status) status = weir_checkpoint_read(objects->checkpoint, name.data, out_tensor);
+  weir_strbuf_free(&name);
+  return status;
+}
+
+// The entries of the table that |path| leads to.
+static weir_status_t* read_table(const weir_objects_t* objects, const char* path,
+                                 weir_tensor_t** out_entries) {
+  const weir_object_graph_t* graph = &objects->graph;
+  const weir_object_t* object = weir_object_graph_find(graph, weir_view_of(path));
+  for (size_t i = 0; object && i < object->attribute_count; ++i) {
+    const weir_object_attribute_t* from = &graph->attributes[object->first_attribute + i];
+    if (strcmp(from->attribute, WEIR_OBJECT_TABLE) != 0) continue;
+    WEIR_TRY(read_half(objects, from->key, WEIR_OBJECT_TABLE_KEYS, &out_entries[0]));
+    return read_half(objects, from->key, WEIR_OBJECT_TABLE_VALUES, &out_entries[1]);
+  }
+  return WEIR_STATUS(NOT_FOUND, "%s: '%s' leads to no table",
+                     weir_checkpoint_prefix(objects->checkpoint), path);
+}
+
+static weir_status_t* read_pair(const weir_objects_t* objects, weir_session_t* session,
+                                const weir_object_variable_t* pair, restoring_t* r) {
+  weir_node_t* table = pair->variable ? weir_tables_find(session, pair->variable) : NULL;
+  if (!table) {
+    r->names[r->count] = pair->variable;
+    return weir_objects_read(objects, pair->path, &r->values[r->count++]);
+  }
+  weir_tensor_t** entries = &r->entries[2 * r->table_count];
+  r->tables[r->table_count++] = table;
+  WEIR_TRY(read_table(objects, pair->path, entries));
+  return weir_table_check(table, entries[0], entries[1]);
+}
+
+static weir_status_t* read_pairs(const weir_objects_t* objects, weir_session_t* session,
+                                 const weir_object_variable_t* pairs, size_t count,
+                                 restoring_t* r) {
+  r->names = weir_arena_array(&r->arena, count, sizeof(*r->names));
+  r->values = weir_arena_array(&r->arena, count, sizeof(*r->values));
+  r->tables = weir_arena_array(&r->arena, count, sizeof(*r->tables));
+  r->entries = weir_arena_array(&r->arena, 2 * count, sizeof(*r->entries));
+  if (!r->names || !r->values || !r->tables || !r->entries) return weir_out_of_memory();
+  for (size_t i = 0; i < count; ++i) {
+    if (!pairs[i].path) return WEIR_STATUS(INVALID_ARGUMENT, "variable %zu has no path", i);
+    WEIR_TRY(read_pair(objects, session, &pairs[i], r));
+  }
+  return NULL;
+}
+
 static weir_status_t* restore_pairs(const weir_objects_t* objects, weir_session_t* session,
                                     const weir_object_variable_t* pairs, size_t count) {
-  const char** names = weir_calloc(count, sizeof(*names));
-  weir_tensor_t** tensors = weir_calloc(count, sizeof(*tensors));
-  weir_status_t* status = names && tensors ? NULL : weir_out_of_memory();
-  for (size_t i = 0; i < count && !status; ++i) {
-    names[i] = pairs[i].variable;
-    if (!pairs[i].path) status = WEIR_STATUS(INVALID_ARGUMENT, "variable %zu has no path", i);
-    else status = weir_objects_read(objects, pairs[i].path, &tensors[i]);
-  }
-  if (!status) status = weir_session_set_variables(session, names, tensors, (int)count);
-  for (size_t i = 0; tensors && i < count; ++i) weir_tensor_release(tensors[i]);
-  weir_free(tensors);
-  weir_free(names);
+  restoring_t r = {.count = 0};
+  weir_status_t* status = read_pairs(objects, session, pairs, count, &r);
+  if (!status) status = weir_session_set_variables(session, r.names, r.values, r.count);
+  if (!status) status = weir_tables_fill(session, r.tables, r.table_count, r.entries);
+  for (int i = 0; i < r.count; ++i) weir_tensor_release(r.values[i]);
+  for (int i = 0; i < 2 * r.table_count; ++i) weir_tensor_release(r.entries[i]);
+  weir_arena_free(&r.arena);
   return status;
 }
 

@@ -17,6 +17,9 @@ enum { WEIR_ATTRIBUTE_NAME = 1, WEIR_ATTRIBUTE_FULL_NAME = 2, WEIR_ATTRIBUTE_KEY
 
 #define WEIR_OBJECT_GRAPH_KEY "_CHECKPOINTABLE_OBJECT_GRAPH"
 #define WEIR_OBJECT_VALUE "VARIABLE_VALUE"  // the attribute that is the value of a variable
+#define WEIR_OBJECT_TABLE "table"           // that which is a table: two tensors, its key and these
+#define WEIR_OBJECT_TABLE_KEYS "-keys"
+#define WEIR_OBJECT_TABLE_VALUES "-values"
 
 typedef struct weir_object_child_t {
   weir_view_t name;
@@ -55,17 +58,18 @@ void weir_object_graph_free(weir_object_graph_t* graph);
 // The object that |path| leads to, by any names that lead there; NULL: none.
 const weir_object_t* weir_object_graph_find(const weir_object_graph_t* graph, weir_view_t path);
 
-// A variable to be written: the path to its object, whose names are spelt as above, and what it is
-// called.
+// A variable or a table to be written: the path to its object, whose names are spelt as above, and
+// what it is called.
 typedef struct weir_object_source_t {
   const char* path;
   const char* name;
+  bool is_table;
 } weir_object_source_t;
 // Appends the message of a graph with these and the objects on the way to them. INVALID_ARGUMENT
 // names a path with an empty or misspelt name, or one that is there twice.
 WEIR_MUST_USE weir_status_t* weir_object_graph_write(const weir_object_source_t* sources,
                                                      size_t count, weir_strbuf_t* out);
-// Appends the key of the tensor of a variable at |path|.
-void weir_object_append_key(const char* path, weir_strbuf_t* out);
+// Appends the key of the tensor of a variable, or of a table.
+void weir_object_append_key(const weir_object_source_t* source, weir_strbuf_t* out);
 
 #endif  // WEIR_FILE_OBJECT_GRAPH_H_

@@ -53,15 +53,20 @@ static weir_status_t* place_of(tree_t* tree, size_t parent, weir_view_t path, we
   return status;
 }
 
-void weir_object_append_key(const char* path, weir_strbuf_t* out) {
-  weir_strbuf_printf(out, "%s/.ATTRIBUTES/" WEIR_OBJECT_VALUE, path);
+static const char* attribute_of(const weir_object_source_t* source) {
+  return source->is_table ? WEIR_OBJECT_TABLE : WEIR_OBJECT_VALUE;
 }
 
+void weir_object_append_key(const weir_object_source_t* source, weir_strbuf_t* out) {
+  weir_strbuf_printf(out, "%s/.ATTRIBUTES/%s", source->path, attribute_of(source));
+}
+
+// Of tables TensorFlow says no name.
 static weir_status_t* add_attribute(const weir_object_source_t* source, weir_strbuf_t* message) {
   weir_strbuf_t attribute = {0}, key = {0};
-  weir_object_append_key(source->path, &key);
-  weir_wire_put_string(&attribute, WEIR_ATTRIBUTE_NAME, WEIR_OBJECT_VALUE);
-  weir_wire_put_string(&attribute, WEIR_ATTRIBUTE_FULL_NAME, source->name);
+  weir_object_append_key(source, &key);
+  weir_wire_put_string(&attribute, WEIR_ATTRIBUTE_NAME, attribute_of(source));
+  if (!source->is_table) weir_wire_put_string(&attribute, WEIR_ATTRIBUTE_FULL_NAME, source->name);
   weir_wire_put_bytes(&attribute, WEIR_ATTRIBUTE_KEY, key.data, key.size);
   weir_wire_put_bytes(message, WEIR_NODE_ATTRIBUTE, attribute.data, attribute.size);
   weir_status_t* status = weir_strbuf_finish(&key);
