@@ -125,7 +125,7 @@ RESERVED = {'lambda', 'in', 'is', 'from', 'not', 'and', 'or', 'if', 'else', 'for
 
 def python_function(f, name, options):
     """A function that gives its arguments to weir.library.call, which turns them into C's."""
-    has_scope = f.parameters and f.parameters[0].type == 'weir_scope_t*'
+    has_scope = bool(f.parameters) and f.parameters[0].type == 'weir_scope_t*'
     inputs = [p for p in f.parameters[1 if has_scope else 0:] if not OPTIONS.match(p.type)]
     chosen = [o for o in options if o.name not in ('reserved', 'graph_seed')]
     signature = [f'{p.name}: {annotation(p)}' + (' = 0' if p.name == 'seed' and not has_scope else '') for p in inputs]

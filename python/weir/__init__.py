@@ -56,5 +56,6 @@ def __dir__() -> list[str]:
 @_atexit.register
 def _close_all() -> None:
     """While Python can still be called back from other threads."""
-    for thing in [*_open_sessions, *_open_servers, *_open_serves]:
+    things: list[Any] = [*_open_sessions, *_open_servers, *_open_serves]
+    for thing in things:
         thing.close()

@@ -53,7 +53,7 @@ class Library:
 
 
 C = Library()
-_c.C = C
+_c.C = C  # type: ignore[attr-defined]
 
 
 def text(value: str | bytes | os.PathLike | None) -> bytes | None:
@@ -85,7 +85,7 @@ def make_status(error: BaseException) -> int:
     """A status that says what |error| does: what a callback returns to C."""
     code = errors.BY_CODE.index(type(error)) if type(error) in errors.BY_CODE[1:] else 1
     create = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)(
-        ctypes.cast(C.dll.weir_status_create, ctypes.c_void_p).value)
+        ctypes.cast(C.dll.weir_status_create, ctypes.c_void_p).value or 0)
     return create(code, b'python', 0, b'%s', f'{type(error).__name__}: {error}'.encode())
 
 

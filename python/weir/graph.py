@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import threading
-from typing import Any, Iterable, Iterator, Sequence, Union
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence, Union
 
 from . import _c, dtypes
 from ._lib import C, check, errors, take_text, text
@@ -73,6 +73,14 @@ class Edge:
     def __repr__(self) -> str:
         return f'<Edge {self.name!r} {self.dtype.name} {self.shape}>'
 
+    if TYPE_CHECKING:  # nodes.py adds them
+        def _unary(self) -> Edge: ...
+        def _binary(self, other: Any) -> Edge: ...
+        __neg__ = __abs__ = __invert__ = _unary
+        __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = __and__ = __or__ = _binary
+        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = __rand__ = __ror__ = _binary
+        __lt__ = __le__ = __gt__ = __ge__ = _binary
+
     def numpy(self) -> Any:
         """What has been computed: on a tape (w.Eager)."""
         return self.graph.value(self)
@@ -122,6 +130,7 @@ class Edge:
 class Variable(Edge):
     """The value of a variable. Sessions keep it: see Session.init."""
     __slots__ = ('info',)
+    info: Any  # weir_variable_info_t
 
     def __init__(self, initial: Any, shape: Sequence[int] | None = None, dtype: DTypeLike = None, *, name: str = 'variable',
                  trainable: bool = True):

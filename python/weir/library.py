@@ -55,6 +55,10 @@ def _shape(value: Sequence[int | None]) -> Any:
     return _c.weir_dims_t((ctypes.c_int64 * max(1, len(sizes)))(*sizes), len(sizes), True)
 
 
+def _given(kind: Any) -> Callable[[Any, Graph | None], Any]:
+    return lambda v, g: kind(v, True)
+
+
 _CONVERT: dict[Any, Callable[[Any, Graph | None], Any]] = {
     _c.weir_edge_t: lambda v, g: convert(v, graph=g).c,
     _c.weir_init_t: lambda v, g: v.c,
@@ -62,7 +66,7 @@ _CONVERT: dict[Any, Callable[[Any, Graph | None], Any]] = {
     _c.weir_dims_t: lambda v, g: _shape(v),
     _c.weir_activation_fn_t: lambda v, g: activation(v),
     ctypes.c_char_p: lambda v, g: text(v),
-    **{kind: lambda v, g, kind=kind: kind(v, True) for kind in (_c.weir_opt_float_t, _c.weir_opt_int_t, _c.weir_opt_bool_t)},
+    **{kind: _given(kind) for kind in (_c.weir_opt_float_t, _c.weir_opt_int_t, _c.weir_opt_bool_t)},
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any, Mapping, NamedTuple
 from . import _c, dtypes, interrupt, library, tensor
 from ._lib import C, check, errors, take_text, text
 from .graph import Edge, Graph
-from .handle import Handle
+from .handle import Handle, Owner
 from .session import Feeds, Session
 
 
@@ -34,7 +34,7 @@ def _ports(items: Any, count: int) -> dict[str, Port]:
     return out
 
 
-class Model:
+class Model(Owner):
     """A loaded model: model(x=array) gives {"name": array}. Safe for several threads."""
 
     def __init__(self, path: Any, *, tags: str | None = None, checkpoint: Any = None, **options: Any):
@@ -49,19 +49,6 @@ class Model:
             self.signatures[s.name.decode()] = Signature(s.name.decode(), (s.method or b'').decode(), _ports(s.inputs, s.input_count),
                                                          _ports(s.outputs, s.output_count))
         self.graph = Graph(C.weir_model_graph(out))
-
-    def __enter__(self) -> Model:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, 'handle', None):
-            self.close()
-
-    def close(self) -> None:
-        self.handle.close()
 
     def signature(self, name: str | None = None) -> Signature:
         """|name| None: "serving_default", or the only one."""

@@ -227,8 +227,8 @@ def matmul(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = Fal
     return add('BatchMatMulV2', [a, b], adj_x=transpose_a, adj_y=transpose_b, name=name)
 
 
-Edge.__matmul__ = lambda self, other: matmul(self, other)  # type: ignore[attr-defined]
-Edge.__rmatmul__ = lambda self, other: matmul(other, self)  # type: ignore[attr-defined]
+setattr(Edge, '__matmul__', lambda self, other: matmul(self, other))
+setattr(Edge, '__rmatmul__', lambda self, other: matmul(other, self))
 
 
 def reduction(op_name: str) -> Callable[..., Edge]:
@@ -265,7 +265,7 @@ def index(x: Edge, key: Any) -> Edge:
     """x[key], for numbers, slices, None, ..., and edges that are scalars."""
     keys = key if isinstance(key, tuple) else (key,)
     begin, end, stride = [], [], []
-    masks = dict.fromkeys(('begin_mask', 'end_mask', 'ellipsis_mask', 'new_axis_mask', 'shrink_axis_mask'), 0)
+    masks: dict[str, Any] = dict.fromkeys(('begin_mask', 'end_mask', 'ellipsis_mask', 'new_axis_mask', 'shrink_axis_mask'), 0)
     for i, k in enumerate(keys):
         first, last, step = 0, 0, 1
         if k is Ellipsis:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Mapping, Sequence
 from . import _c, interrupt, library, tensor
 from ._lib import C, check, errors, take_text, text
 from .graph import Edge, Graph, Node, Variable, default_graph
-from .handle import Handle
+from .handle import Handle, Owner
 
 open_sessions: weakref.WeakSet[Session] = weakref.WeakSet()  # closed when the process ends, while Python still works
 
@@ -97,8 +97,11 @@ class Feeds:
         self.handles = []
 
 
-class Session:
-    """Runs a graph. Variables, queues and tables live as long as the graph's last session. Safe for several threads."""
+class Session(Owner):
+    """Runs a graph. Variables, queues and tables live as long as the graph's last session. Safe for several threads.
+
+    Closing cancels running steps, and waits for them.
+    """
 
     def __init__(self, graph: Graph | None = None, target: str | None = None, **options: Any):
         """|target|: "grpc://host:port", a server that runs the steps. |options|: the fields of weir_session_options_t, such as
@@ -116,20 +119,6 @@ class Session:
         self = cls.__new__(cls)
         self.graph, self.handle = graph, Handle(handle, 'session', lambda _: None)
         return self
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, 'handle', None):
-            self.close()
-
-    def close(self) -> None:
-        """Cancels running steps, waits for them, and ends the session."""
-        self.handle.close()
 
     def cancel(self) -> None:
         """Cancels every step now running: CancelledError."""
@@ -179,7 +168,7 @@ class Session:
                     check(C.weir_session_run_traced(handle, ctypes.byref(spec), out, ctypes.byref(trace)))
                 else:
                     _run(handle, spec, timeout, out)
-            return [tensor.result(t) for t in out[:len(structure.edges)]]
+            return [tensor.result(t or 0) for t in out[:len(structure.edges)]]
         finally:
             feeds.release()
 
@@ -234,7 +223,7 @@ class Callable_:
                 with interrupt.cancels(lambda: C.weir_session_cancel(session)):
                     status = C.weir_callable_run(handle, tensors, out)
                 check(status)
-            return self.structure.fill([tensor.result(t) for t in out[:len(self.structure.edges)]])
+            return self.structure.fill([tensor.result(t or 0) for t in out[:len(self.structure.edges)]])
         finally:
             feeds.release()
 

@@ -10,11 +10,11 @@ from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 from . import _c, library, tensor
 from ._lib import C, check, errors, make_status, take_text, text
 from .graph import Edge, Graph, Node, default_graph
-from .handle import Handle
+from .handle import Handle, Owner
 from .session import Session
 
 
-class Saver:
+class Saver(Owner):
     """Writes checkpoints and reads them, as tf.compat.v1.train.Saver does, and keeps the last ones and the best ones."""
 
     def __init__(self, variables: Sequence[Edge] | None = None, *, graph: Graph | None = None, **options: Any):
@@ -27,10 +27,6 @@ class Saver:
         with self.graph.building() as scope:
             handle = C.weir_saver_create_with(scope, ctypes.byref(struct))
         self.handle = Handle(handle, 'saver', C.weir_saver_destroy)
-
-    def __del__(self) -> None:
-        if getattr(self, 'handle', None):
-            self.handle.close()
 
     def save(self, session: Session, prefix: Any, step: int = -1) -> str:
         """Saves as "prefix-step", or as |prefix|; gives that name."""
@@ -51,26 +47,13 @@ def latest_checkpoint(directory: Any) -> str | None:
     return os.fsdecode(take_text(out)) if out.value else None
 
 
-class Events:
+class Events(Owner):
     """An event file for TensorBoard."""
 
     def __init__(self, directory: Any):
         out = ctypes.c_void_p()
         check(C.weir_events_create(text(directory), ctypes.byref(out)))
         self.handle = Handle(out.value or 0, 'event file', lambda value: check(C.weir_events_close(value)))
-
-    def __enter__(self) -> Events:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, 'handle', None):
-            self.handle.close()
-
-    def close(self) -> None:
-        self.handle.close()
 
     def scalar(self, tag: str, value: float, step: int) -> None:
         with self.handle.use() as events:
@@ -199,7 +182,7 @@ def fit(session: Session, step: Node, loss: Edge, data: Any = None, *, batch_siz
     there is a saver, and raises KeyboardInterrupt. With a Python iterable as data there is no going back to a batch when resuming.
     """
     loop, struct = _Loop(), library.options('weir_fit_options_t', session.graph, {'max_steps': max_steps, **options})
-    kinds = dict(_c.weir_fit_options_t._fields_)  # pylint: disable=protected-access
+    kinds = {field[0]: field[1] for field in _c.weir_fit_options_t._fields_}  # pylint: disable=protected-access
     notebook = _NotebookBar(max_steps) if not quiet and _is_notebook() else None
     struct.is_quiet = quiet or notebook is not None
     struct.no_signals |= threading.current_thread() is not threading.main_thread()
