@@ -82,6 +82,32 @@ def test_tables_are_frozen_with_what_is_in_them(lib, tmp_path):
             freeze_in_process(lib, model, b'learn')
 
 
+class Dense(tf.Module):
+    """Tables whose values are vectors, one of them without a limit on its keys."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows = tf.lookup.experimental.MutableHashTable(tf.string, tf.float32, [0., 0.])
+        self.dense = tf.lookup.experimental.DenseHashTable(tf.int64, tf.float32, [-1., -1.], empty_key=-1, deleted_key=-2)
+        self.rows.insert(tf.constant(['a', 'b']), tf.constant([[1., 2.], [3., 4.]]))
+        self.dense.insert(tf.constant([5, 7], tf.int64), tf.constant([[5., 6.], [7., 8.]]))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name='words'), tf.TensorSpec([None], tf.int64, name='ids')])
+    def look(self, words, ids):
+        return {'rows': self.rows.lookup(words), 'dense': self.dense.lookup(ids)}
+
+
+def test_tables_of_vectors_are_saved(lib, tmp_path):
+    module = Dense()
+    tf.saved_model.save(module, str(tmp_path / 'model'), signatures=module.look)
+    run_command(PROGRAM, 'twice', tmp_path / 'model', tmp_path / 'again')  # which has no variables
+    inputs = {'words': np.array([b'b', b'c'], dtype=object), 'ids': np.array([7, 6])}
+    expected = {'rows': np.array([[3, 4], [0, 0]], 'f'), 'dense': np.array([[7, 8], [-1, -1]], 'f')}
+    assert_same(weir_results(lib, tmp_path / 'again', inputs, expected), expected)
+    assert_same(tf1_results(tmp_path / 'again', inputs), expected)
+    assert_same(tf2_results(tmp_path / 'again', inputs), expected)
+
+
 @pytest.fixture(scope='module')
 def old(tmp_path_factory):
     """The model of graph mode in files of TensorFlow 1's: (folder, inputs, results)."""
