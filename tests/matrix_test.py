@@ -359,8 +359,8 @@ class Saved(ctypes.Structure):
 
 
 class SaverOptions(ctypes.Structure):
-    _fields_ = [('reserved', ctypes.c_int), ('variables', ctypes.POINTER(Saved)), ('variable_count', ctypes.c_int), ('max_to_keep', ctypes.c_int),
-                ('keep_every_n_hours', ctypes.c_double), ('is_sharded', ctypes.c_bool), ('name', ctypes.c_char_p),
+    _fields_ = [('reserved', ctypes.c_int), ('variables', ctypes.POINTER(Saved)), ('variable_count', ctypes.c_int),
+                ('max_to_keep', ctypes.c_int), ('keep_every_n_hours', ctypes.c_double), ('is_sharded', ctypes.c_bool), ('name', ctypes.c_char_p),
                 ('keep_best', ctypes.c_int), ('higher_is_better', ctypes.c_bool)]
 
 

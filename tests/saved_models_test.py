@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from conftest import BUILD
-from saved_models import (PROGRAM, Model, Module, Tables, assert_same, dense, floats, freeze, frozen_results, graph_mode, keras, libweir, rng,
-                          run_command, tf, tf1, tf1_results, tf2_results, weir_results)
+from saved_models import (PROGRAM, Model, Module, Tables, assert_same, dense, floats, freeze, frozen_results, graph_mode, keras, libweir,
+                          rng, run_command, tf, tf1, tf1_results, tf2_results, weir_results)
 from tensorflow.core.protobuf import saved_model_pb2
 
 FAILED_PRECONDITION, INVALID_ARGUMENT, NOT_FOUND, UNIMPLEMENTED, DATA_LOSS = 9, 3, 5, 12, 15
