@@ -321,6 +321,20 @@ def test_refused(build, shapes, says):
     assert says in error.value.message
 
 
+@pytest.mark.parametrize('build', [lambda dims: raw.Fill(dims=dims, value=0.0), lambda dims: raw.StatelessRandomUniform(shape=dims, seed=[1, 1]),
+                                   lambda dims: raw.StatelessTruncatedNormal(shape=dims, seed=[1, 1]), lambda dims: raw.Empty(shape=dims, dtype=f32)])
+def test_negative_dimension(build):
+    says = 'Invalid value in tensor used for shape: -2'
+    with tf.Graph().as_default() as graph:
+        build(tf.constant([2, 3], name='dims'))
+    graph_def = graph.as_graph_def()
+    next(n for n in graph_def.node if n.name == 'dims').attr['value'].tensor.CopyFrom(tf.make_tensor_proto([2, -2], tf.int32))
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=says):
+        tf.import_graph_def(graph_def)
+    with pytest.raises(libweir.Error, match=says):
+        libweir.Graph(libweir.Library(str(conftest.BUILD / 'libweir.so')), graph_def.SerializeToString())
+
+
 def test_no_guess():
     """A permutation of one axis fits a scalar, too."""
     differing = [show(*s) for s in shapes_of(transposes) if s[1] != s[2]]

@@ -86,6 +86,20 @@ def test_across(writer, reader, tmp_path):
         assert value.tolist() == np.asarray(array).tolist(), name
 
 
+def test_most_dimensions(tmp_path):
+    """TensorFlow writes one less."""
+    def saves():
+        raw.Save(filename=str(tmp_path / 'ck'), tensor_names=['x'], data=[raw.Reshape(tensor=[8.0], shape=[1] * 254)], name='save')
+
+    def restores():
+        x = raw.Restore(file_pattern=str(tmp_path / 'ck'), tensor_name='x', dt=tf.float32)
+        raw.Rank(input=x, name='rank')
+        raw.Reshape(tensor=x, shape=[1], name='flat')
+    run_weir(saves, targets=['save'])
+    rank, flat = run_weir(restores, ['rank:0', 'flat:0'])
+    assert (int(rank), list(flat)) == (254, [8])
+
+
 @pytest.mark.parametrize('writer,reader', [(run_weir, run_tensorflow), (run_tensorflow, run_weir)])
 def test_parts(writer, reader, tmp_path):
     writer(save_parts(tmp_path / 'ck'), targets=['save'])

@@ -112,6 +112,46 @@ static void test_op_def_round_trip(void** state) {
   weir_registry_destroy(registry);
 }
 
+// Arguments whose type, number or types are in an attr that there is not, or that is of another
+// kind.
+static void test_attrs_of_arguments(void** state) {
+  (void)state;
+  const weir_attr_def_t attrs[] = {{.name = "T", .kind = WEIR_ATTR_TYPE},
+                                   {.name = "Ts", .kind = WEIR_ATTR_TYPE, .is_list = true},
+                                   {.name = "N", .kind = WEIR_ATTR_INT}};
+  const struct {
+    weir_arg_t arg;
+    const char* says;
+  } kCases[] = {{{.name = "x", .type_attr = "T"}, NULL},
+                {{.name = "x", .type_attr = "T", .number_attr = "N"}, NULL},
+                {{.name = "x", .type_list_attr = "Ts"}, NULL},
+                {{.name = "x", .type_attr = "U"}, "names 'U', which is no attr of type type"},
+                {{.name = "x", .type_attr = "N"}, "names 'N'"},
+                {{.name = "x", .type_attr = "Ts"}, "names 'Ts'"},
+                {{.name = "x", .type_attr = "T", .number_attr = "T"}, "names 'T'"},
+                {{.name = "x", .type_list_attr = "T"}, "names 'T'"},
+                {{.name = "x"}, "needs exactly one kind of type"}};
+  for (size_t i = 0; i < 2 * WEIR_COUNT_OF(kCases); ++i) {
+    weir_arg_t arg = kCases[i / 2].arg;
+    weir_op_t op = {.name = "Asked", .attrs = attrs, .attr_count = WEIR_COUNT_OF(attrs)};
+    if (i % 2) op.inputs = &arg, op.input_count = 1;
+    else op.outputs = &arg, op.output_count = 1;
+    weir_strbuf_t bytes = {0};
+    weir_arena_t arena = {0};
+    weir_tensor_list_t tensors = {0};
+    weir_op_t* parsed = NULL;
+    assert_null(weir_op_write(&op, &bytes));
+    weir_status_t* status = weir_op_parse(weir_strbuf_view(&bytes), &arena, &tensors, &parsed);
+    const char* says = kCases[i / 2].says;
+    assert_int_equal(weir_status_code(status), says ? WEIR_INVALID_ARGUMENT : WEIR_OK);
+    if (says) assert_non_null(strstr(weir_status_message(status), says));
+    weir_status_destroy(status);
+    weir_strbuf_free(&bytes);
+    weir_tensor_list_free(&tensors);
+    weir_arena_free(&arena);
+  }
+}
+
 // ---- bad definitions ----
 
 static void expect_bad(weir_op_def_t def, const char* text) {
@@ -380,6 +420,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_good),
       cmocka_unit_test(test_op_def_round_trip),
+      cmocka_unit_test(test_attrs_of_arguments),
       cmocka_unit_test(test_bad_attrs),
       cmocka_unit_test(test_bad_args),
       cmocka_unit_test(test_bad_rows),

@@ -210,6 +210,33 @@ static void test_no_memory_for_the_result(void** state) {
   weir_tensor_release(behind);
 }
 
+// A result that is a variable's memory is what the variable held at the step's end, whoever writes
+// to it later.
+static void test_results_stay(void** state) {
+  world_t* w = *state;
+  enum { size = 4096 };
+  const weir_shape_t* shape = weir_shape_make(&w->graph->arena, 1, &(int64_t){size});
+  weir_attrs_t attrs =
+      WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT), weir_attr_shape("shape", shape));
+  weir_edge_t v = output(add(w, "VariableV2", NULL, WEIR_NO_EDGES, attrs), 0);
+  weir_edge_t ones = OP(w, "Fill", weir_const_ints(w->scope, (const int[]){size}, 1),
+                        weir_const_float(w->scope, 1));
+  weir_edge_t init = OP(w, "Assign", v, ones);
+  weir_edge_t more = OP(w, "AssignAdd", v, ones);
+  weir_edge_t read = OP(w, "Identity", v);
+  weir_session_t* session = open_session(w, 1);
+  check_ok(weir_session_run_target(session, init.node));
+  weir_tensor_t *first = NULL, *second = NULL;
+  check_ok(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(read)}, &first));
+  check_ok(weir_session_run_target(session, more.node));
+  check_ok(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(more)}, &second));
+  check_ok(weir_session_run_target(session, more.node));
+  assert_true(WEIR_TENSOR_DATA(first, float)[size - 1] == 1);
+  assert_true(WEIR_TENSOR_DATA(second, float)[size - 1] == 3);
+  weir_tensor_release(first);
+  weir_tensor_release(second);
+}
+
 static weir_edge_t container_variable(world_t* w, const char* container, const char* shared_name,
                                       weir_node_t** out_init, float value) {
   weir_attrs_t attrs = WEIR_ATTRS(
@@ -953,6 +980,7 @@ int main(void) {
       TEST(test_body_of_another_type),
       TEST(test_condition_that_changes),
       TEST(test_no_memory_for_the_result),
+      TEST(test_results_stay),
       TEST(test_containers),
       TEST(test_sessions_share_state),
       TEST(test_state_ends_with_the_last_session),

@@ -131,6 +131,16 @@ static void test_described(void** state) {
   }
 }
 
+// Every message has its fields, and each field of a message the message, |depth| levels down.
+static void check_complete(const weir_proto_message_t* message, int depth) {
+  assert_non_null(message);
+  for (size_t i = 0; i < message->field_count; ++i) {
+    const weir_proto_field_t* field = &message->fields[i];
+    assert_non_null(field->row);
+    if (depth > 0 && field->row->message) check_complete(field->message, depth - 1);
+  }
+}
+
 // Whatever allocation fails, it is said; what is created lacks nothing.
 static void test_out_of_memory(void** state) {
   (void)state;
@@ -156,7 +166,8 @@ static void test_out_of_memory(void** state) {
     weir_status_t* status = weir_descriptors_create_local(&all);
     weir_alloc_fail_at(0, false);
     if (!status) {
-      assert_non_null(weir_descriptors_find(all, weir_view_of("tensorflow.SequenceExample")));
+      check_complete(weir_descriptors_find(all, weir_view_of("tensorflow.GraphDef")), 3);
+      check_complete(weir_descriptors_find(all, weir_view_of("tensorflow.SequenceExample")), 3);
       weir_descriptors_destroy(all);
       break;
     }

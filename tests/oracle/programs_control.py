@@ -381,3 +381,13 @@ def merges_of_what_is_alive(p):
     for _ in range(p.pick(0, 2)):
         later = raw.Neg(x=later)
     p.step(raw.Merge(inputs=[later, first, later][p.pick(0, 1):]).output)
+
+
+@program(8)
+def constants_behind_a_switch(p):
+    """What an op is simplified to has constants of its own, and is as dead as the op, whose only input that may be is a Switch."""
+    x, alive = tf1.placeholder_with_default(np.float32([4, 6]), [2]), tf1.placeholder_with_default(bool(p.rng.integers(2)), [])
+    off, on = raw.Switch(data=x, pred=alive)
+    simplified = [raw.RealDiv(x=on, y=np.float32([2, 2])), raw.Mul(x=on, y=np.float32([0, 0])), raw.Pow(x=on, y=np.float32(0)),
+                  raw.Sub(x=on, y=on), raw.Pow(x=on, y=np.float32(3))]
+    p.step(*[raw.Merge(inputs=[y, raw.Neg(x=off)]).output for y in simplified])

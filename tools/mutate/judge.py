@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 NEIGHBOURS = {
     'api': ['library', 'session'], 'base': ['tensor', 'op', 'exec'], 'cluster': ['rpc', 'library'], 'device': ['exec', 'runtime', 'session'],
     'exec': ['runtime', 'session', 'control'], 'file': ['library'], 'graph': ['pass', 'session', 'api'], 'image': [], 'kernel': [],
-    'library': [], 'op': ['queue', 'exec', 'runtime', 'session'], 'pass': ['runtime', 'session', 'exec'], 'rpc': ['cluster'],
+    'library': [], 'op': ['queue', 'exec', 'runtime', 'session', 'graph'], 'pass': ['runtime', 'session', 'exec'], 'rpc': ['cluster'],
     'runtime': ['session', 'exec', 'control'], 'session': ['runtime', 'exec', 'api'], 'tensor': ['op', 'session'],
     'wire': ['tensor', 'graph', 'file'],
 }
@@ -211,7 +211,7 @@ def checks_for(tree, path, records):
     if path.startswith('src/ops/data/'):
         checks.append(Check('random pipelines', 'fast', ['weir'], [python, oracle + 'random_pipelines.py', '--lib', library, '--seed', '1000',
                                                                    '--count', '150', '--jobs', '1']))
-    tests = unit_tests(tree, folders[0])
+    tests = [test for each in folders for test in unit_tests(tree, each) if not test.startswith('library_') or each == folder]
     if tests:  # what memory shows
         checks.append(unit_check(tree, 'asan', tests, 'asan'))
     if ops and '_shape(' in open(os.path.join(tree.folder, path)).read():
@@ -231,6 +231,8 @@ def checks_for(tree, path, records):
         checks.append(Check('random programs', 'fast', ['weir'],
                             [python, oracle + 'random_programs.py', '--lib', library, '--count', '20', '--shrink', '0']))
     if folder in ('pass', 'runtime'):
+        checks.append(Check('random programs on devices', 'fast', ['weir'],
+                            [python, oracle + 'random_programs.py', '--lib', library, '--count', '100', '--shrink', '0', '--devices', 'cpu:2']))
         checks.append(Check('cli_test.py', 'fast', ['weir', 'weir_cli'], [python, '-m', 'pytest', '-q', '-x', '-k', 'plac', 'tests/cli_test.py']))
     names = records.program_names(ops) if ops else []
     if 0 < len(names) <= PROGRAMS:  # all their cases, of which the record has some

@@ -79,10 +79,8 @@ static weir_status_t* solve_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shape_at_least(ctx, a, 2));
   WEIR_TRY(weir_shape_at_least(ctx, b, 2));
   WEIR_TRY(check_outer(ctx, a, b));
-  if (a->rank >= 0) WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(a, -2), 3, &joined));
-  if (a->rank >= 0 && b->rank >= 0) {
-    WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(a, -1), weir_shape_dim(b, -2), &joined));
-  }
+  WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(a, -2), 3, &joined));
+  WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(a, -1), weir_shape_dim(b, -2), &joined));
   return weir_shape_set(ctx, 0, b);
 }
 
