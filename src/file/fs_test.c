@@ -24,6 +24,26 @@ static void test_write_then_read(void** state) {
   CHECK_OK(weir_writer_close(NULL));
 }
 
+static int count_open_files(void) {
+  weir_names_t names = {0};
+  CHECK_OK(weir_fs_list("/proc/self/fd", &names));
+  int count = (int)names.count;
+  weir_names_free(&names);
+  return count;
+}
+
+static void test_closed(void** state) {
+  (void)state;
+  const int before = count_open_files();
+  for (int i = 0; i < 3; ++i) {
+    weir_writer_t* writer = NULL;
+    CHECK_OK(weir_writer_open(test_path("closed"), false, &writer));
+    assert_int_equal(count_open_files(), before + 1);
+    CHECK_OK(weir_writer_close(writer));
+    assert_int_equal(count_open_files(), before);
+  }
+}
+
 static void test_large_writes(void** state) {
   (void)state;
   enum { kSize = 300000 };
@@ -173,10 +193,15 @@ static void test_glob(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      FILE_TEST(test_write_then_read),  FILE_TEST(test_large_writes),
-      FILE_TEST(test_positioned_reads), FILE_TEST(test_errors_name_the_path),
-      FILE_TEST(test_schemes),          FILE_TEST(test_directories),
-      FILE_TEST(test_replace),          FILE_TEST(test_glob),
+      FILE_TEST(test_write_then_read),
+      FILE_TEST(test_closed),
+      FILE_TEST(test_large_writes),
+      FILE_TEST(test_positioned_reads),
+      FILE_TEST(test_errors_name_the_path),
+      FILE_TEST(test_schemes),
+      FILE_TEST(test_directories),
+      FILE_TEST(test_replace),
+      FILE_TEST(test_glob),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

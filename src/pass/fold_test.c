@@ -265,9 +265,17 @@ static void test_shape_keeps_order_among_many(void** state) {
   check_input(t->graph, "before_folded", 0, "^before");
 }
 
+static void test_no_nodes(void** state) {
+  testing_t* t = *state;
+  counter_t counter = {0};
+  fold(t, NULL, &counter);
+  assert_int_equal(t->graph->node_count, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, testing_setup, testing_teardown)
+      TEST(test_no_nodes),
       TEST(test_chain),
       TEST(test_all_outputs),
       TEST(test_left_alone),

@@ -27,6 +27,16 @@ static void add_function(weir_graph_t* graph, const char* name, bool is_stateful
   weir_strbuf_free(&def);
 }
 
+// An attribute that no definition has.
+static void add_tag(testing_t* t, weir_node_t* node) {
+  size_t count = node->def.attrs.count;
+  weir_named_attr_t* items = weir_arena_array(&t->graph->arena, count + 1, sizeof(*items));
+  assert_non_null(items);
+  if (count) memcpy(items, node->def.attrs.items, count * sizeof(*items));
+  items[count] = weir_attr_string("_tag", "of the node");
+  node->def.attrs = (weir_attrs_t){.items = items, .count = count + 1};
+}
+
 static void test_calls(void** state) {
   testing_t* t = *state;
   add_function(t->graph, "square", false);
@@ -34,6 +44,7 @@ static void test_calls(void** state) {
   weir_edge_t x = add_placeholder(t->graph, "x", WEIR_DTYPE_FLOAT, &weir_shape_unknown);
   weir_edge_t pure = ADD(t->graph, "square", "pure", x);
   weir_edge_t impure = ADD(t->graph, "count", "impure", pure);
+  add_tag(t, impure.node);
   check_ok(weir_graph_add_control(impure.node, x.node));
   add_retval(t->graph, "ret", impure, 0);
   weir_node_t* target = pure.node;
@@ -49,6 +60,8 @@ static void test_calls(void** state) {
   const weir_func_t* func = weir_attrs_func(call->def.attrs, "f");
   assert_true(weir_view_is(func->name, "count"));
   assert_int_equal(weir_attrs_type(func->attrs, "T"), WEIR_DTYPE_FLOAT);
+  assert_null(weir_attrs_find(func->attrs, "_tag"));  // it is the node's
+  assert_non_null(weir_attrs_find(call->def.attrs, "_tag"));
   assert_int_equal(weir_edge_dtype(edge_of(call, 0)), WEIR_DTYPE_FLOAT);
 }
 

@@ -237,6 +237,8 @@ def checks_for(tree, path, records):
     names = records.program_names(ops) if ops else []
     if 0 < len(names) <= PROGRAMS:  # all their cases, of which the record has some
         checks.append(Check('programs in full', 'fast', ['weir'], [python, oracle + 'programs.py', '--lib', library, '--jobs', '1', *names]))
+    if stem == 'gate' and 'library_snapshot_test' in unit_tests(tree, 'library'):
+        checks.append(unit_check(tree, 'library_snapshot_test', ['library_snapshot_test']))
     about = [test for word, test in ABOUT.items() if word in stem and folder in ('cluster', 'rpc')]
     for test in about + OUTSIDE.get(folder, []):
         checks.append(Check(test, 'fast', ['weir', 'weir_probe', 'weir_cli'], [python, '-m', 'pytest', '-q', '-x', f'tests/{test}']))

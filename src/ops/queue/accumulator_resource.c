@@ -111,8 +111,8 @@ weir_status_t* weir_accumulator_cpu(weir_kernel_ctx_t* ctx) {
   weir_accumulator_t* a = (weir_accumulator_t*)resource;
   weir_status_t* status = NULL;
   if (a->vtable != s->vtable) {
-    status = WEIR_STATUS(INVALID_ARGUMENT,
-                         "Shared conditional accumulator '%s' has another kind", a->name);
+    status = WEIR_STATUS(INVALID_ARGUMENT, "Shared conditional accumulator '%s' has another kind",
+                         a->name);
   } else {
     weir_shared_handle_set(ctx, &s->handle);
   }
