@@ -107,6 +107,8 @@ def main():
         # A Merge of what is alive twice takes what comes first: of two devices, either.
         subprocess.run([sys.executable, f'{ORACLE}/random_record.py', f'{HERE}/random.xz', '--variables', 'resource', '--count', '1000',
                         '--calm'], check=True)
+        subprocess.run([sys.executable, f'{ORACLE}/gradient_record.py', f'{HERE}/gradients.xz', '--lib', options.lib, '--ops',
+                        f'{HERE}/oracle.xz'], check=True)
         record_models(os.path.join(folder, 'models'))
 
 

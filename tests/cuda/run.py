@@ -5,6 +5,7 @@
     oracle      recorded cases of TensorFlow for every op with a kernel of GPUs (make_records.py)
     programs    recorded programs: state, control flow, functions, lists, queues
     random      recorded random programs
+    gradients   recorded gradients of ops that have a kernel of GPUs, which libweir adds, and gradients of these
     models      losses of training steps as on the CPU, in IEEE float
     ways        all that is tried for a convolution computes the same
     recorded    losses of steps that are repeated as CUDA graphs are those of steps that are not, to the bit
@@ -61,6 +62,9 @@ class Tests:
 
     def random(self):
         return self.programs('random')
+
+    def gradients(self):
+        return self.programs('gradients')
 
     # ---- models ----
 
@@ -189,7 +193,7 @@ class Tests:
         return made.returncode == 0 and bool(found) and float(found[-1]) >= 99, made.stdout.strip().split('\n')[-1]
 
 
-NAMES = ('oracle', 'programs', 'random', 'models', 'ways', 'recorded', 'several', 'towers', 'growth', 'mnist', 'sanitizer')
+NAMES = ('oracle', 'programs', 'random', 'gradients', 'models', 'ways', 'recorded', 'several', 'towers', 'growth', 'mnist', 'sanitizer')
 
 
 def main():

@@ -457,22 +457,32 @@ def compare_numerically(graph, checks, results, feeds):
 
 # ---- comparison ----
 
-def compare_arrays(got, want, op):
-    if (got is None) != (want is None):
-        return 'there is none' if got is None else f'there is one, not in TensorFlow (which has None): {got.ravel()[:4]}'
-    if got is None:
-        return None
+def tolerance(want, op):
+    """Options of compare_values()."""
     rtol = TOLERANCE.get(want.dtype.name, 0)
     if rtol and op in COARSE:
         rtol = max(rtol, TOLERANCE['float32'])
     if op in AMPLIFIES:
         rtol *= 10
-    finite = np.abs(want[np.isfinite(want)]).astype(np.float64) if want.size else np.zeros(0)
-    top = float(finite.max()) if finite.size else 0.0
-    problem = oracle.compare_values(got, want, {'rtol': rtol, 'atol': rtol * max(top, 1e-2) / 10})
+    return {'rtol': rtol, 'atol': rtol * max(largest(want), 1e-2) / 10}
+
+
+def largest(array):
+    """The largest absolute value of a finite element."""
+    return float(np.abs(array[np.isfinite(array)]).astype(np.float64).max(initial=0))
+
+
+def compare_arrays(got, want, op):
+    if (got is None) != (want is None):
+        return 'there is none' if got is None else f'there is one, not in TensorFlow (which has None): {got.ravel()[:4]}'
+    if got is None:
+        return None
+    allowed = tolerance(want, op)
+    problem = oracle.compare_values(got, want, allowed)
     if problem and want.dtype == np.float16 and got.dtype == want.dtype and got.shape == want.shape:
         # TensorFlow computes in half: intermediate values overflow, and results round to the other side of a kink.
-        off = np.abs(got.astype(np.float32) - want) > rtol * (np.abs(want.astype(np.float32)) + 0.1 * min(top, 1e3))
+        off = np.abs(got.astype(np.float32) - want) > \
+            allowed['rtol'] * (np.abs(want.astype(np.float32)) + 0.1 * min(largest(want), 1e3))
         if np.sum(off & np.isfinite(want)) <= max(1, got.size // 100):
             return None
     return problem

@@ -118,6 +118,7 @@ class Graph:
         """|passes|: whether they run, or the names (bytes) of those that do not; |devices|, |place|: as SessionOptions (bytes)."""
         self.lib, self.c = lib, lib.c
         self.graph, self.session = ctypes.c_void_p(), ctypes.c_void_p()
+        self.derived = {}  # edges by the names that derive() gave them
         lib.check(self.c.weir_graph_create(ctypes.byref(self.graph)))
         data = graph_def if isinstance(graph_def, bytes) else graph_def.SerializeToString()
         lib.check(self.c.weir_graph_import_def(self.graph, data, ctypes.c_size_t(len(data)), None))
@@ -133,6 +134,8 @@ class Graph:
         self.lib.check(status)
 
     def edge(self, name):
+        if name in self.derived:
+            return self.derived[name]
         edge = Edge()
         self.lib.check(self.c.weir_graph_find_output(self.graph, name.encode(), ctypes.byref(edge)))
         return edge
@@ -144,6 +147,11 @@ class Graph:
         self.lib.check(self.c.weir_gradients(self.scope, (Edge * len(ys))(*ys), len(ys), (Edge * len(xs))(*xs), len(xs), dys,
                                              out))
         return [Edge(e.node, e.index) if e.node else None for e in out]
+
+    def derive(self, names, ys, xs, grad_ys):
+        """Adds gradients, all by names: those that there are can be found by |names| from then on."""
+        edges = self.gradients(*(list(map(self.edge, each)) for each in (ys, xs, grad_ys)))
+        self.derived.update((name, edge) for name, edge in zip(names, edges) if edge)
 
     def gradients_sparse(self, ys, xs, grad_ys=None):
         """A Gradient each."""

@@ -23,6 +23,7 @@ class Step:
     def __init__(self, fetches, targets, feeds, timeout_ms, options):
         self.fetches, self.targets, self.feeds = fetches, targets, feeds  # names, names, {name: array}
         self.timeout_ms, self.options = timeout_ms, options
+        self.gradients = []  # arguments of Graph.derive(): what is added before the step
         self.code, self.message, self.values, self.printed = 0, '', [], ''  # what TensorFlow gave
 
 
@@ -89,6 +90,8 @@ def run_weir(lib, graph_def, steps, threads, passes, captures, devices=None, pla
         for i, step in enumerate(steps):
             code, message, values = 0, '', []
             try:
+                for names in step.gradients:
+                    graph.derive(*names)
                 with captured(captures) as printed:
                     values = graph.run([graph.edge(n) for n in step.fetches], step.feeds, step.targets, step.timeout_ms)
             except libweir.Error as error:
@@ -124,6 +127,8 @@ def run_exhausted(probe, name, graph_def, steps, threads, passes, captures, file
 
 
 def exhaust(probe, graph, steps, captures, n):
+    for names in (names for step in steps for names in step.gradients):
+        graph.derive(*names)
     for i, step in enumerate(steps):
         code, message, values = 0, '', []
         fetches, feeds = [graph.edge(name) for name in step.fetches], step.feeds
@@ -149,8 +154,8 @@ def exhaust(probe, graph, steps, captures, n):
 
 def step_record(writer, s):
     return {'fetches': s.fetches, 'targets': s.targets, 'feeds': {k: writer.array(v) for k, v in s.feeds.items()},
-            'timeout_ms': s.timeout_ms, 'options': record.plain(s.options), 'code': s.code, 'message': s.message,
-            'values': [writer.array(v) for v in s.values], 'printed': s.printed}
+            'gradients': s.gradients, 'timeout_ms': s.timeout_ms, 'options': record.plain(s.options), 'code': s.code,
+            'message': s.message, 'values': [writer.array(v) for v in s.values], 'printed': s.printed}
 
 
 def write_program(writer, program, name):
@@ -163,7 +168,7 @@ def write_program(writer, program, name):
 def read_step(reader, s):
     step = Step(s['fetches'], s['targets'], {k: reader.array(v) for k, v in s['feeds'].items()}, s['timeout_ms'], s['options'])
     step.code, step.message, step.values = s['code'], s['message'], [reader.array(v) for v in s['values']]
-    step.printed = s['printed']
+    step.printed, step.gradients = s['printed'], s.get('gradients', [])
     return step
 
 
