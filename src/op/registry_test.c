@@ -21,7 +21,8 @@ static const weir_op_def_t good_ops[] = {
     {.name = "Many",
      .attrs =
          "N: int; T: {float, double, int32} = DT_FLOAT; strides: list(int) >= 4 = [1, 2, 3, 4]; "
-         "padding: {'SAME', \"VA;LID\"} = 'VA;LID'; eps: float = 1e-3; inf: float = -inf; flag: "
+         "padding: {'SAME', \"VA;L\\\"ID\"} = 'VA;L\"ID'; eps: float = 1e-3; inf: float = -inf; "
+         "flag: "
          "bool = true; "
          "shape: shape = {unknown_rank: true}; known: shape = [2,?]; "
          "value: tensor = {dtype: DT_INT32 tensor_shape {} int_val: 1}; f: func; fs: list(func) = "
@@ -62,7 +63,7 @@ static void check_many(const weir_op_t* op) {
   assert_true(strides->is_list);
   assert_int_equal(strides->minimum, 4);
   assert_int_equal(strides->default_value.u.ints[3], 4);
-  assert_true(weir_view_is(weir_op_attr(op, "padding")->default_value.u.s, "VA;LID"));
+  assert_true(weir_view_is(weir_op_attr(op, "padding")->default_value.u.s, "VA;L\"ID"));
   assert_true(weir_op_attr(op, "eps")->default_value.u.f == 1e-3f);
   assert_true(weir_op_attr(op, "inf")->default_value.u.f < -3e38f);
   assert_int_equal(weir_op_attr(op, "shape")->default_value.u.shape->rank, -1);
