@@ -233,6 +233,17 @@ static void test_results_stay(void** state) {
   check_ok(weir_session_run_target(session, more.node));
   assert_true(WEIR_TENSOR_DATA(first, float)[size - 1] == 1);
   assert_true(WEIR_TENSOR_DATA(second, float)[size - 1] == 3);
+  // Nor does it where it is fed, and a result again.
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t same = OP(w, "Identity", x);
+  weir_feed_t feed = {x, first};
+  weir_tensor_t* again[2] = {NULL, NULL};
+  weir_step_spec_t spec = {.feeds = &feed, .feed_count = 1, WEIR_FETCHES(same, read)};
+  check_ok(weir_session_run(session, &spec, again));
+  assert_true(WEIR_TENSOR_DATA(again[0], float)[size - 1] == 1);
+  assert_true(WEIR_TENSOR_DATA(again[1], float)[size - 1] == 4);
+  weir_tensor_release(again[0]);
+  weir_tensor_release(again[1]);
   weir_tensor_release(first);
   weir_tensor_release(second);
 }
