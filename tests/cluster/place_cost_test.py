@@ -174,3 +174,12 @@ def test_rates_that_will_not_do(tmp_path, tasks, error, text):
 def test_no_such_placement():
     done = subprocess.run([str(clusters.WEIR), 'server', '--place=nonsense'], capture_output=True, text=True)
     assert done.returncode == 2 and "'nonsense' is no placement" in done.stderr
+
+
+def test_rates_that_cannot_be_measured():
+    """A task that does not take the messages by which its rate is measured is named."""
+    cluster = clusters.Cluster({'worker': 2}, '--place=cost', '--max-message-size=200000')
+    with tf.Graph().as_default(), tf1.Session(cluster.target) as s:
+        error = error_of(s.run, tf1.placeholder_with_default(1.0, []) + 1)
+    assert isinstance(error, tf.errors.ResourceExhaustedError) and TASKS[1] in error.message, error
+    cluster.stop()

@@ -616,6 +616,15 @@ static void test_lengths_beyond_the_end_of_a_field(void** state) {
   }
 }
 
+// Where nobody is there to end the process, no client ends it.
+static void test_shutdown(void** state) {
+  server_t* s = *state;
+  weir_rpc_buffer_t* response = NULL;
+  for (int i = 0; i < 2; ++i)
+    check_error(call(s, WEIR_SHUTDOWN_PATH, &(weir_strbuf_t){0}, &response), WEIR_PERMISSION_DENIED,
+                "not ended by clients");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -633,6 +642,7 @@ int main(void) {
       TEST(test_huge_tensor),
       TEST(test_lengths_beyond_the_end),
       TEST(test_lengths_beyond_the_end_of_a_field),
+      TEST(test_shutdown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
