@@ -322,7 +322,8 @@ def test_refused(build, shapes, says):
 
 
 @pytest.mark.parametrize('build', [lambda dims: raw.Fill(dims=dims, value=0.0), lambda dims: raw.StatelessRandomUniform(shape=dims, seed=[1, 1]),
-                                   lambda dims: raw.StatelessTruncatedNormal(shape=dims, seed=[1, 1]), lambda dims: raw.Empty(shape=dims, dtype=f32)])
+                                   lambda dims: raw.StatelessTruncatedNormal(shape=dims, seed=[1, 1]), lambda dims: raw.Empty(shape=dims, dtype=f32),
+                                   lambda dims: raw.StatelessRandomGammaV2(shape=dims, seed=[1, 1], alpha=2.0)])
 def test_negative_dimension(build):
     says = 'Invalid value in tensor used for shape: -2'
     with tf.Graph().as_default() as graph:
