@@ -224,6 +224,27 @@ def test_loops_built_in_c(master, device):
     same(np.float32(got[1::2]), np.float32(want[1::2]))
 
 
+@pytest.mark.parametrize('there', [TENSORFLOW % 1, WEIR % 1], ids=['tf', 'weir'])
+@pytest.mark.parametrize('here', [TENSORFLOW % 0, WEIR % 0], ids=['tf', 'weir'])
+def test_what_waits_for_a_dead_node_is_dead(master, here, there):
+    """Also where the node is on another task: by a control edge alone."""
+    with clusters.session(master) as s:
+        p = tf1.placeholder(tf.bool, [])
+        with tf.device(here):
+            _, yes = tf.raw_ops.Switch(data=tf.constant(5.0), pred=p)
+            node = tf.negative(yes)
+        with tf.device(there):
+            v = tf1.get_variable(clusters.unique(), [], tf.int32, initializer=tf1.zeros_initializer(), use_resource=False)
+            with tf.control_dependencies([node]):
+                update = tf1.assign_add(v, 1)
+        s.run(tf1.global_variables_initializer())
+        seen = []
+        for alive in (False, True, False, True):
+            s.run(update.op, {p: alive})
+            seen.append(s.run(v))
+    assert seen == [0, 1, 1, 2]
+
+
 # ---- tensors, queues, errors, traces ----
 
 def test_tensors_cross(master):

@@ -240,6 +240,8 @@ def checks_for(tree, path, records):
     if stem == 'gate' and 'library_snapshot_test' in unit_tests(tree, 'library'):
         checks.append(unit_check(tree, 'library_snapshot_test', ['library_snapshot_test']))
     about = [test for word, test in ABOUT.items() if word in stem and folder in ('cluster', 'rpc')]
+    if folder == 'pass' and stem.startswith('partition'):
+        about = ['cluster/mixed_test.py']  # what tasks of TensorFlow make of a part
     for test in about + OUTSIDE.get(folder, []):
         checks.append(Check(test, 'fast', ['weir', 'weir_probe', 'weir_cli'], [python, '-m', 'pytest', '-q', '-x', f'tests/{test}']))
     return checks
