@@ -58,7 +58,10 @@ COARSE = {
     'CTCLoss': 'takes logarithms in float',
 }
 # Ops whose gradient multiplies rounding, and by what: tolerances are ten times as wide.
-AMPLIFIES = {'SelfAdjointEigV2': 'one over the distance of neighbouring eigenvalues'}
+AMPLIFIES = {
+    'SelfAdjointEigV2': 'one over the distance of neighbouring eigenvalues',
+    'FakeQuantWithMinMaxVars': 'sums all that is clipped, in float, which may cancel',
+    'FakeQuantWithMinMaxVarsPerChannel': 'the same'}
 NOT_NUMERIC = {
     'StopGradient': 'no gradient by definition',
     'CTCLoss': 'no gradient of the gradient that it makes',
