@@ -243,7 +243,9 @@ def checks_for(tree, path, records):
     if folder == 'pass' and stem.startswith('partition'):
         about = ['cluster/mixed_test.py']  # what tasks of TensorFlow make of a part
     for test in about + OUTSIDE.get(folder, []):
-        checks.append(Check(test, 'fast', ['weir', 'weir_probe', 'weir_cli'], [python, '-m', 'pytest', '-q', '-x', f'tests/{test}']))
+        programs_of_it = ['program_loops'] if 'mixed' in test else []
+        checks.append(Check(test, 'fast', ['weir', 'weir_probe', 'weir_cli', *programs_of_it],
+                            [python, '-m', 'pytest', '-q', '-x', f'tests/{test}']))
     return checks
 
 
