@@ -30,8 +30,8 @@ TensorFlow's, up to rounding; `tests/oracle/` checks that.
 Known differences, seen by running TensorFlow's own Python tests against a server, and random programs in both:
 
 - An op that is not listed is refused by name when a step needs it: NOT_FOUND "Op type not registered".
-- An accumulator of sparse gradients under the name of one of dense gradients, or the other way round, is refused; TensorFlow takes one for
-  the other.
+- An accumulator under the name of one of another kind, type or shape is refused; TensorFlow takes one for the other, and may end at its first
+  gradient.
 - WebP is read by DecodeWebP and DecodeImage, where libwebp is installed; DecodeJpeg, DecodePng and DecodeBmp refuse it. JPEG XL is read where
   libjxl is.
 - Collectives go between Weir's servers, not between those and TensorFlow's; `collective_group_leader` is not read. Members that do not agree

@@ -248,6 +248,32 @@ static void test_results_stay(void** state) {
   weir_tensor_release(second);
 }
 
+// How many gradients the accumulator named "one" has.
+static weir_edge_t count_in_one(world_t* w, weir_dtype_t type, int64_t size) {
+  const weir_shape_t* shape = weir_shape_make(&w->graph->arena, 1, &size);
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", type), weir_attr_shape("shape", shape),
+                                  weir_attr_string("shared_name", "one"));
+  weir_edge_t handle = output(add(w, "ConditionalAccumulator", NULL, WEIR_NO_EDGES, attrs), 0);
+  return OP(w, "Identity", OP(w, "AccumulatorNumAccumulated", handle));
+}
+
+static void test_accumulators_of_one_name(void** state) {
+  world_t* w = *state;
+  static const char kSays[] = "'one' has another kind, type or shape";
+  weir_edge_t first = count_in_one(w, WEIR_DTYPE_FLOAT, 2);
+  weir_edge_t fits = count_in_one(w, WEIR_DTYPE_FLOAT, -1);
+  weir_edge_t longer = count_in_one(w, WEIR_DTYPE_FLOAT, 3);
+  weir_edge_t doubles = count_in_one(w, WEIR_DTYPE_DOUBLE, 2);
+  weir_session_t* session = open_session(w, 1);
+  weir_tensor_t* value = NULL;
+  check_ok(weir_session_run_target(session, first.node));
+  check_ok(weir_session_run_target(session, fits.node));
+  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(longer)}, &value),
+              WEIR_INVALID_ARGUMENT, kSays);
+  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(doubles)}, &value),
+              WEIR_INVALID_ARGUMENT, kSays);
+}
+
 static weir_edge_t container_variable(world_t* w, const char* container, const char* shared_name,
                                       weir_node_t** out_init, float value) {
   weir_attrs_t attrs = WEIR_ATTRS(
@@ -992,6 +1018,7 @@ int main(void) {
       TEST(test_condition_that_changes),
       TEST(test_no_memory_for_the_result),
       TEST(test_results_stay),
+      TEST(test_accumulators_of_one_name),
       TEST(test_containers),
       TEST(test_sessions_share_state),
       TEST(test_state_ends_with_the_last_session),

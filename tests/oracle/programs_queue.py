@@ -277,17 +277,6 @@ def resource_accumulator(p):
     dense_accumulator(p, 'Resource')
 
 
-@program(8)
-def accumulators_of_one_name(p):
-    """The first one's type and shape are everybody's. (TensorFlow takes a sparse one for it as well, which is refused here.)"""
-    prefix = p.pick('', 'Resource')
-    make = lambda dtype, shape: getattr(raw, prefix + 'ConditionalAccumulator')(dtype=dtype, shape=shape, shared_name='one')
-    size = getattr(raw, prefix + 'AccumulatorNumAccumulated')
-    p.step(size(handle=make(tf.float32, [2])))
-    p.step(size(handle=make(tf.float32, p.pick([2], [3], [2, 2], None))))
-    p.step(size(handle=make(tf.float64, [2])))
-
-
 @program(80)
 def sparse_accumulator(p):
     rng = p.rng

@@ -103,6 +103,15 @@ void weir_accumulator_deinit(void* state) {
   weir_shared_handle_deinit(&((weir_accumulator_state_t*)state)->handle);
 }
 
+// Whether there is a shape that both allow.
+static bool is_compatible(const weir_shape_t* a, const weir_shape_t* b) {
+  weir_arena_t scratch = {0};
+  const weir_shape_t* both = NULL;
+  bool is_one = weir_shape_merge(&scratch, a, b, &both);
+  weir_arena_free(&scratch);
+  return is_one;
+}
+
 weir_status_t* weir_accumulator_cpu(weir_kernel_ctx_t* ctx) {
   weir_accumulator_state_t* s = ctx->state;
   weir_resource_t* resource = NULL;
@@ -110,9 +119,10 @@ weir_status_t* weir_accumulator_cpu(weir_kernel_ctx_t* ctx) {
       weir_shared_handle_create(ctx, &s->handle, &weir_accumulator_type, create, s, &resource));
   weir_accumulator_t* a = (weir_accumulator_t*)resource;
   weir_status_t* status = NULL;
-  if (a->vtable != s->vtable) {
-    status = WEIR_STATUS(INVALID_ARGUMENT, "Shared conditional accumulator '%s' has another kind",
-                         a->name);
+  if (a->vtable != s->vtable || a->dtype != s->dtype || !is_compatible(a->shape, s->shape)) {
+    status =
+        WEIR_STATUS(INVALID_ARGUMENT,
+                    "Shared conditional accumulator '%s' has another kind, type or shape", a->name);
   } else {
     weir_shared_handle_set(ctx, &s->handle);
   }
