@@ -53,7 +53,8 @@ Known differences, seen by running TensorFlow's own Python tests against a serve
   lowered where they ask for it, as in TensorFlow.
 - InplaceAdd, InplaceSub and InplaceUpdate write to a copy of what others still read; TensorFlow's change it under their eyes, even a
   constant.
-- What is only waited for, and read by nobody, is not computed, and so does not fail, unless it has a side effect or is a check.
+- What is only waited for, and read by nobody, is not computed, and so does not fail, unless it has a side effect or is a check. Nor is a value
+  of which only the shape is asked, where that is known without it.
 - An optimizer's op takes its rates and gradients as they are when it begins, also where one of them is a variable that it writes.
 - A resource variable copies what it is given of a reference variable, and does not change with it.
 - A tensor may be fed and fetched in one step. What is fed must have the shape that is known of the tensor: TensorFlow's Python client
