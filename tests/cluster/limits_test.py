@@ -158,6 +158,7 @@ def test_steps():
     for thread in threads:
         thread.join()
     assert outcomes == [tf.errors.DeadlineExceededError] * 4
+    clusters.wait_until(lambda: task.open_steps() == 0)  # a step is told to have ended a moment before it has
     second.run(put)
     assert first.run(taken) == 1.0
     for session in (first, second):
