@@ -104,7 +104,7 @@ static weir_status_t* empty_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set(ctx, 0, out);
 }
 
-// |*out_is_zero|: elements are to be set. Those of bool always are: not every byte is one.
+// |*out_is_zero|: elements are to be set.
 static weir_status_t* empty_output(weir_kernel_ctx_t* ctx, weir_tensor_t** out, bool* out_is_zero) {
   const weir_tensor_t* shape = weir_kernel_input(ctx, 0);
   int64_t dims[WEIR_MAX_RANK];
@@ -116,9 +116,7 @@ static weir_status_t* empty_output(weir_kernel_ctx_t* ctx, weir_tensor_t** out, 
   }
   WEIR_TRY(read_dims(shape, dims, &rank));
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, out));
-  const bool needs_value = weir_tensor_type(*out) == WEIR_DTYPE_BOOL;
-  const bool is_zero = needs_value || weir_attrs_bool(weir_kernel_attrs(ctx), "init");
-  *out_is_zero = (*out)->count > 0 && is_zero;
+  *out_is_zero = (*out)->count > 0 && weir_attrs_bool(weir_kernel_attrs(ctx), "init");
   return NULL;
 }
 
