@@ -20,19 +20,8 @@ weir_node_t* weir_tables_find(weir_session_t* session, const char* name) {
 
 // ---- reading ----
 
-static weir_node_t* find_export(const weir_node_t* table) {
-  const weir_graph_t* graph = table->graph;
-  for (size_t i = 0; i < graph->node_count; ++i) {
-    weir_node_t* node = graph->nodes[i];
-    if (strcmp(node->def.op_name, "LookupTableExportV2") == 0 && node->control_count == 0 &&
-        node->inputs[0].node == table)
-      return node;
-  }
-  return NULL;
-}
-
 static weir_status_t* export_edges(weir_node_t* table, weir_edge_t* out_edges) {
-  weir_node_t* node = find_export(table);
+  weir_node_t* node = weir_graph_find_reader(table, "LookupTableExportV2");
   weir_attrs_t attrs = table->def.attrs;
   weir_node_params_t params = {
       .op = "LookupTableExportV2",

@@ -82,6 +82,17 @@ weir_node_t* weir_graph_find(const weir_graph_t* graph, weir_view_t name) {
   return weir_map_find(&graph->names, name);
 }
 
+weir_node_t* weir_graph_find_reader(const weir_node_t* source, const char* op) {
+  const weir_graph_t* graph = source->graph;
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    weir_node_t* node = graph->nodes[i];
+    if (strcmp(node->def.op_name, op) == 0 && node->control_count == 0 &&
+        node->def.input_count > 0 && node->inputs[0].node == source)
+      return node;
+  }
+  return NULL;
+}
+
 static weir_status_t* no_node(const weir_graph_t* graph, weir_view_t name) {
   weir_suggestion_t suggestion = weir_suggestion(name);
   for (size_t i = 0; i < graph->node_count; ++i)

@@ -114,6 +114,9 @@ WEIR_MUST_USE weir_status_t* weir_graph_redefine(weir_node_t* node, const char* 
 WEIR_MUST_USE weir_status_t* weir_graph_infer_all(weir_graph_t* graph);
 
 weir_node_t* weir_graph_find(const weir_graph_t* graph, weir_view_t name);  // NULL when absent
+// A node of op |op| whose first input is an output of |source| and that nothing else orders; NULL
+// when absent.
+weir_node_t* weir_graph_find_reader(const weir_node_t* source, const char* op);
 // "name", "name:1" → edge; "^name" is not one. NOT_FOUND / INVALID_ARGUMENT naming it.
 WEIR_MUST_USE weir_status_t* weir_graph_find_edge(const weir_graph_t* graph, weir_view_t name,
                                                   weir_edge_t* out_edge);

@@ -114,7 +114,7 @@ static bool describe_variable(const weir_graph_t* graph, weir_node_t* variable, 
                               weir_variable_info_t* out_info) {
   const char* name = weir_arena_printf(arena, "%s/Assign", variable->def.name);
   weir_node_t* assign = name ? weir_graph_find(graph, weir_view_of(name)) : NULL;
-  weir_node_t* reader = weir_model_find_reader(variable);
+  weir_node_t* reader = weir_graph_find_reader(variable, "ReadVariableOp");
   bool is_assign = assign && strcmp(assign->def.op_name, "AssignVariableOp") == 0;
   if (!is_assign || !reader || assign->inputs[0].node != variable) return false;
   *out_info = (weir_variable_info_t){.handle = {.node = variable, .index = 0},

@@ -1,21 +1,10 @@
 // values.c — Reads variables of a session, by nodes that the graph has or gains for it.
 #include "model/values.h"
 
-weir_node_t* weir_model_find_reader(const weir_node_t* variable) {
-  const weir_graph_t* graph = variable->graph;
-  for (size_t i = 0; i < graph->node_count; ++i) {
-    weir_node_t* node = graph->nodes[i];
-    if (strcmp(node->def.op_name, "ReadVariableOp") == 0 && node->control_count == 0 &&
-        node->inputs[0].node == variable)
-      return node;
-  }
-  return NULL;
-}
-
 weir_status_t* weir_model_value_edge(weir_node_t* variable, weir_edge_t* out_edge) {
   *out_edge = (weir_edge_t){.node = variable, .index = 0};
   if (weir_dtype_is_ref(variable->def.output_types[0])) return NULL;
-  weir_node_t* reader = weir_model_find_reader(variable);
+  weir_node_t* reader = weir_graph_find_reader(variable, "ReadVariableOp");
   weir_dtype_t dtype = weir_attrs_type(variable->def.attrs, "dtype");
   weir_node_params_t params = {.op = "ReadVariableOp",
                                .name = "read_to_save",

@@ -5,8 +5,6 @@
 #include "graph/graph.h"
 #include "weir/session.h"
 
-// A read of a resource variable that nothing orders; NULL: its graph has none.
-weir_node_t* weir_model_find_reader(const weir_node_t* variable);
 // An edge whose value is that of |variable|, whose graph may gain a node for it.
 WEIR_MUST_USE weir_status_t* weir_model_value_edge(weir_node_t* variable, weir_edge_t* out_edge);
 // The values of |variables|, nodes of |graph|; the caller's to release. None is set on failure.

@@ -16,6 +16,14 @@ static size_t matrix_bytes(const factor_job_t* job) {
   return (size_t)(job->n * job->n) * weir_dtype_size(weir_tensor_type(job->a));
 }
 
+// Checks the input; makes the output.
+static weir_status_t* prepare_factor(weir_kernel_ctx_t* ctx, factor_job_t* job) {
+  WEIR_TRY(check_square(ctx, 0));
+  const weir_tensor_t* a = weir_kernel_input(ctx, 0);
+  *job = (factor_job_t){.a = a, .n = a->dims[a->rank - 1]};
+  return weir_kernel_output(ctx, 0, a->rank, a->dims, &job->out);
+}
+
 static void factor_range(void* arg, int64_t begin, int64_t end) {
   factor_job_t* job = arg;
   for (int64_t i = begin; i < end; ++i) {
@@ -26,14 +34,12 @@ static void factor_range(void* arg, int64_t begin, int64_t end) {
 }
 
 static weir_status_t* cholesky_cpu(weir_kernel_ctx_t* ctx) {
-  WEIR_TRY(check_square(ctx, 0));
-  const weir_tensor_t* a = weir_kernel_input(ctx, 0);
-  weir_tensor_t* out = NULL;
-  WEIR_TRY(weir_kernel_output(ctx, 0, a->rank, a->dims, &out));
-  if (out->count == 0) return NULL;
-  factor_job_t job = {.a = a, .out = out, .n = a->dims[a->rank - 1]};
+  factor_job_t job;
+  WEIR_TRY(prepare_factor(ctx, &job));
+  if (job.out->count == 0) return NULL;
   const double n = (double)job.n;
-  weir_pool_for(weir_kernel_pool(ctx), matrix_count(a), 0.2 * n * n * n + 50.0, factor_range, &job);
+  weir_pool_for(weir_kernel_pool(ctx), matrix_count(job.a), 0.2 * n * n * n + 50.0, factor_range,
+                &job);
   return NULL;
 }
 
@@ -92,15 +98,13 @@ static weir_status_t* cholesky_gpu_init(const weir_kernel_init_t* init, void* st
 }
 
 static weir_status_t* cholesky_gpu(weir_kernel_ctx_t* ctx) {
-  WEIR_TRY(check_square(ctx, 0));
-  const weir_tensor_t* a = weir_kernel_input(ctx, 0);
-  weir_tensor_t* out = NULL;
-  WEIR_TRY(weir_kernel_output(ctx, 0, a->rank, a->dims, &out));
-  if (out->count == 0) return NULL;
-  int64_t count = matrix_count(a), n = a->dims[a->rank - 1];
+  factor_job_t job;
+  WEIR_TRY(prepare_factor(ctx, &job));
+  if (job.out->count == 0) return NULL;
+  int64_t count = matrix_count(job.a);
   weir_cuda_size_t size = weir_cuda_linalg_size(ctx->device, count);
   return weir_cuda_launch(ctx->device, *(const weir_cuda_function_t*)ctx->state, &size,
-                          WEIR_CUDA_ARGS((void*)&a->data, &out->data, &count, &n));
+                          WEIR_CUDA_ARGS((void*)&job.a->data, &job.out->data, &count, &job.n));
 }
 
 static weir_status_t* cholesky_grad_gpu_init(const weir_kernel_init_t* init, void* state) {
