@@ -50,12 +50,14 @@ def test_what_the_packages_say(packages):
     assert {'weir', 'libweir0', 'libweir-dev'} <= set(packages)
     for path in packages.values():
         assert field(path, 'Version') == VERSION
-    assert 'libc6' in field(packages['libweir0'], 'Depends') and 'libssl' in field(packages['libweir0'], 'Depends')
-    for library in ('libopenblas0', 'libwebp7', 'libjxl0.7', 'libsqlite3-0'):
-        assert library in field(packages['libweir0'], 'Recommends')
-    for name in set(packages) - {'libweir0'}:
-        assert f'libweir0 (= {VERSION})' in field(packages[name], 'Depends')
     assert 'libtensorflow-weir' in packages or not list(conftest.BUILD.glob('libtensorflow.so*'))
+    for name in {'libweir0', 'libtensorflow-weir'} & set(packages):
+        assert 'libc6' in field(packages[name], 'Depends') and 'libssl' in field(packages[name], 'Depends')
+        assert 'libweir0' not in field(packages[name], 'Depends')
+        for library in ('libopenblas0', 'libwebp7', 'libjxl0.7', 'libsqlite3-0'):
+            assert library in field(packages[name], 'Recommends')
+    for name in {'weir', 'libweir-dev'}:
+        assert f'libweir0 (= {VERSION})' in field(packages[name], 'Depends')
     # Nothing is missing here that they depend on: Weir was built with it.
     out('dpkg', '--no-act', '--install', *packages.values(), env=dict(os.environ, PATH=f"{os.environ['PATH']}:/usr/sbin:/sbin"))
 
@@ -72,6 +74,9 @@ def test_what_is_in_them(packages, root):
     assert headers == {path for path in development if path.endswith('.h')}
     assert {'/usr/lib/ARCH/libweir.so', '/usr/lib/ARCH/pkgconfig/weir.pc', '/usr/lib/ARCH/cmake/weir/weirConfig.cmake',
             '/usr/share/man/man3/weir.3'} <= set(development)
+    if 'libtensorflow-weir' in packages:
+        assert {'/usr/lib/ARCH/libtensorflow.so.2', '/usr/lib/ARCH/libtensorflow_framework.so.2', '/usr/lib/ARCH/pkgconfig/tensorflow.pc',
+                '/usr/lib/ARCH/libtensorflow.so', '/usr/include/tensorflow/c/c_api.h'} <= set(files('libtensorflow-weir'))
     for path in filter(pathlib.Path.is_file, root.rglob('*')):  # of no use to others
         assert str(conftest.ROOT).encode() not in path.read_bytes(), path
 
@@ -97,6 +102,15 @@ def test_pkg_config(root, libraries, tmp_path, compiler):
     out(*compiler.split(), '-o', tmp_path / 'program', source, *flags)
     assert out(tmp_path / 'program', env=libraries[1]) == (PRINTS if compiler.startswith('cc') else '')
     assert out('pkg-config', '--modversion', 'weir', env=libraries[1]).strip() == VERSION
+
+
+def test_pkg_config_of_tensorflow(packages, libraries, tmp_path):
+    if 'libtensorflow-weir' not in packages:
+        pytest.skip('built without it')
+    (tmp_path / 'program.c').write_text('#include <stdio.h>\n#include <tensorflow/c/c_api.h>\nint main(void) { return puts(TF_Version()) < 0; }\n')
+    flags = out('pkg-config', '--cflags', '--libs', 'tensorflow', env=libraries[1]).split()
+    out('cc', '-Wl,--no-as-needed', '-o', tmp_path / 'program', tmp_path / 'program.c', *flags)
+    assert out(tmp_path / 'program', env=libraries[1]).startswith('2.')
 
 
 def test_find_package(root, tmp_path):

@@ -39,9 +39,12 @@ function(weir_install libdir name)
   configure_file(${PROJECT_SOURCE_DIR}/tools/weir.pc.in ${PROJECT_BINARY_DIR}/generated/${name}pc/weir.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/generated/${name}pc/weir.pc DESTINATION ${libdir}/pkgconfig COMPONENT ${name}development ${ARGN})
 
-  if(TARGET tensorflow)  # libtensorflow.so.2 and TensorFlow's headers
-    install(TARGETS tensorflow LIBRARY DESTINATION ${libdir} COMPONENT ${name}tensorflow ${ARGN})
+  if(TARGET tensorflow)  # TensorFlow's pair of libraries, and its headers
+    install(TARGETS tensorflow tensorflow_framework LIBRARY DESTINATION ${libdir} COMPONENT ${name}tensorflow ${ARGN})
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tensorflow DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+      COMPONENT ${name}tensorflow ${ARGN})
+    configure_file(${PROJECT_SOURCE_DIR}/tools/tensorflow.pc.in ${PROJECT_BINARY_DIR}/generated/${name}pc/tensorflow.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/generated/${name}pc/tensorflow.pc DESTINATION ${libdir}/pkgconfig
       COMPONENT ${name}tensorflow ${ARGN})
   endif()
 endfunction()

@@ -3,7 +3,7 @@
 #   weir                the command, its manual page, its completion
 #   libweir0            the shared library
 #   libweir-dev         headers, files for pkg-config and CMake, the static library where there is one
-#   libtensorflow-weir  libtensorflow.so.2 over libweir0, and its headers
+#   libtensorflow-weir  libtensorflow.so.2, which needs none of the others, its headers, a file for pkg-config
 if(NOT CMAKE_LIBRARY_ARCHITECTURE)  # not a Debian
   return()
 endif()
@@ -71,6 +71,6 @@ if(TARGET tensorflow)
     "libtensorflow.so.2 and its headers: programs that are linked to TensorFlow's
 library run on Weir's.")
   set(CPACK_DEBIAN_DEBTENSORFLOW_PACKAGE_SHLIBDEPS ON)
-  set(CPACK_DEBIAN_DEBTENSORFLOW_PACKAGE_DEPENDS "libweir0 (= ${PROJECT_VERSION})")
+  set(CPACK_DEBIAN_DEBTENSORFLOW_PACKAGE_RECOMMENDS "${CPACK_DEBIAN_DEBLIBRARY_PACKAGE_RECOMMENDS}")
 endif()
 include(CPack)

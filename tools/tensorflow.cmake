@@ -26,8 +26,3 @@ add_library(tensorflow_framework SHARED ${PROJECT_BINARY_DIR}/generated/tensorfl
 target_link_libraries(tensorflow_framework PUBLIC tensorflow)
 set_target_properties(tensorflow_framework PROPERTIES VERSION 2.21.0 SOVERSION 2)
 target_link_options(tensorflow_framework PRIVATE -Wl,--no-as-needed)
-
-install(TARGETS tensorflow tensorflow_framework LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tensorflow DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-configure_file(${PROJECT_SOURCE_DIR}/tools/tensorflow.pc.in ${PROJECT_BINARY_DIR}/tensorflow.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/tensorflow.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
