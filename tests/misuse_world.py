@@ -112,6 +112,10 @@ class SessionOptions(ctypes.Structure):
     _fields_ = [('target', ctypes.c_char_p), ('filters', ctypes.c_char_p), ('threads', ctypes.c_int), ('rest', ctypes.c_uint64 * 13)]
 
 
+class Lease(ctypes.Structure):
+    _fields_ = [('is_held', Edge), ('release', ctypes.c_void_p), ('seconds', ctypes.c_float)]
+
+
 class FitOptions(ctypes.Structure):
     _fields_ = [('reserved', ctypes.c_int), ('max_steps', ctypes.c_int64), ('init', ctypes.c_void_p), ('start', ctypes.c_void_p),
                 ('data', ctypes.c_void_p), ('inputs', ctypes.c_void_p), ('feed', ctypes.c_void_p), ('arg', ctypes.c_void_p), ('directory', ctypes.c_char_p),
@@ -119,7 +123,8 @@ class FitOptions(ctypes.Structure):
                 ('save_every', ctypes.c_int), ('save_every_seconds', ctypes.c_double), ('no_resume', ctypes.c_bool),
                 ('evaluate', ctypes.c_void_p), ('evaluate_every', ctypes.c_int), ('patience', ctypes.c_int),
                 ('min_delta', ctypes.c_float), ('higher_is_better', ctypes.c_bool), ('on_step', ctypes.c_void_p),
-                ('coordinator', ctypes.c_void_p), ('uninitialized', Edge), ('is_worker', ctypes.c_bool), ('lost_seconds', ctypes.c_double),
+                ('coordinator', ctypes.c_void_p), ('uninitialized', Edge), ('is_worker', ctypes.c_bool), ('lease', Lease),
+                ('chief_start', ctypes.c_void_p), ('lost_seconds', ctypes.c_double),
                 ('global_step', Edge), ('step_seconds', ctypes.c_double), ('is_quiet', ctypes.c_bool), ('item_name', ctypes.c_char_p),
                 ('log_every', ctypes.c_int), ('no_signals', ctypes.c_bool), ('grace_seconds', ctypes.c_double),
                 ('save_in_foreground', ctypes.c_bool)]

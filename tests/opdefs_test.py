@@ -24,7 +24,7 @@ IDLE = ('QuantizedConcatV2', 'QuantizedConv2DAnd', 'QuantizedConv2DPerChannel', 
 # Ops that a plan adds and TensorFlow has under no name: copies between the memories of one process are no ops there,
 # nor are fused or joined nodes; or that a master adds to a step that takes variables for a checkpoint.
 OWN = {'_ApplyAdamAll', '_ApplyGradientDescentAll', '_ApplyMomentumAll', '_ApplyRMSPropAll', '_CopyFromPeer', '_CopyToDevice',
-       '_AwaitWrites', '_CopyToHost', '_FindRows', '_Fused', '_FusedReduce', '_HoldWrites', '_MapVariable', '_OpenWrites', '_ResourceApplyAdamAll', '_ResourceApplyGradientDescentAll', '_ResourceApplyKerasMomentumAll',
+       '_AwaitWrites', '_CopyToHost', '_FindRows', '_Fused', '_FusedReduce', '_HoldWrites', '_Lease', '_MapVariable', '_OpenWrites', '_ResourceApplyAdamAll', '_ResourceApplyGradientDescentAll', '_ResourceApplyKerasMomentumAll',
        '_ResourceApplyMomentumAll', '_ResourceApplyRMSPropAll'}
 # Attributes that take more types than TensorFlow's: mixed precision is bfloat16 there, too, but its optimizer leaves that unfused.
 WIDER = {('_FusedBatchNormGradEx', 'T'): {'bfloat16'}, ('_FusedConv2D', 'T'): {'bfloat16'}}

@@ -18,7 +18,8 @@
 // loop waits and goes on, the chief's from its latest checkpoint where state is missing.
 //
 // Every process must build the same graph but for the number of its worker: what they share, they
-// find by name. One worker is the chief: it initialises, and leads synchronous training.
+// find by name. One worker is the chief: it initialises, and leads synchronous training. With
+// weir_lease that may be any of them, and is another when it dies.
 // Asynchronous training needs no more than the scope: weir_minimize instead of weir_sync_replicas,
 // and every worker runs the step at its own pace.
 //
@@ -30,6 +31,7 @@
 #define WEIR_REPLICAS_H_
 
 #include "weir/input.h"
+#include "weir/lease.h"
 #include "weir/optimizer.h"
 #include "weir/scope.h"
 #include "weir/session.h"
@@ -116,6 +118,7 @@ typedef struct weir_sync_replicas_t {
   // The chief's |begin|: |chief_begin| before it, since what was restored may have another step. A
   // number is left out each time but the first.
   weir_node_t* chief_start;
+  weir_lease_t lease;  // as in the options
 } weir_sync_replicas_t;
 
 typedef struct weir_sync_replicas_options_t {
@@ -127,7 +130,8 @@ typedef struct weir_sync_replicas_options_t {
   // As for weir_minimize, but |accumulate| is an error. The global norm is that of the mean.
   // |global_step|: by default weir_global_step.
   weir_minimize_options_t minimize;
-  const char* name;  // of nodes, queues and accumulators; NULL: "sync_replicas"
+  const char* name;    // of nodes, queues and accumulators; NULL: "sync_replicas"
+  weir_lease_t lease;  // who has it leads; nothing: who calls weir_sync_replicas_lead
 } weir_sync_replicas_options_t;
 // Wraps |optimizer|, which is applied by the chief's |advance|, on the devices of the variables.
 // Errors stick in |scope|; all nodes are NULL after one.

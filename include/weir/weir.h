@@ -23,6 +23,7 @@
 #include "weir/layer.h"
 #include "weir/lbfgs.h"
 #include "weir/loss.h"
+#include "weir/lease.h"
 #include "weir/mapped.h"
 #include "weir/metric.h"
 #include "weir/model.h"

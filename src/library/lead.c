@@ -4,6 +4,11 @@
 // A parameter server that restarts has neither accumulators nor queues, and no variables until
 // somebody restores them. All of that shows as an error of |advance|, and is over when
 // |chief_begin| works again: it makes accumulators and queues anew and reads the global step.
+//
+// With a lease every process has this thread, and it leads while it has the lease. The thread that
+// watches asks for it, so that a leader who waits for gradients keeps it, and one who has lost it
+// stops waiting.
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -11,23 +16,27 @@
 #include "weir/replicas.h"
 
 enum { LOST_SECONDS = 600, FIRST_PAUSE_MS = 50, LONGEST_PAUSE_MS = 2000, LOOK_MS = 50 };
+enum { ASKS = 4, ASK_TIMEOUT_MS = 5000 };  // in the time that a lease holds
 
 // Shared by the thread that leads and the one that wakes it; the last to leave frees it.
 typedef struct lead_t {
   weir_sync_replicas_t sync;
   weir_session_t* session;
   weir_coordinator_t* coordinator;
-  weir_cancellation_t* cancellation;  // of the steps
+  pthread_mutex_t mu;
+  weir_cancellation_t* cancellation;  // of the steps; the lead's to replace; guarded by mu
   int64_t step, last_step;            // last 0: without end
   time_t lost_since;                  // seconds; 0: no server is lost
   int64_t pause_ms;                   // before the next attempt
   atomic_int users;
   atomic_bool is_done;
+  atomic_bool is_leader;  // always, without a lease
 } lead_t;
 
 static void release(lead_t* l) {
   if (atomic_fetch_sub(&l->users, 1) > 1) return;
   weir_cancellation_destroy(l->cancellation);
+  pthread_mutex_destroy(&l->mu);
   free(l);
 }
 
@@ -42,15 +51,69 @@ static weir_status_t* run(lead_t* l, const weir_step_spec_t* spec, weir_tensor_t
   return weir_session_run_with(l->session, spec, &options, results, NULL, NULL);
 }
 
-static weir_status_t* begin(lead_t* l) {
+static weir_status_t* read_step(lead_t* l) {
   weir_tensor_t* value = NULL;
-  const weir_step_spec_t first = {WEIR_TARGETS(l->sync.chief_begin)};
-  const weir_step_spec_t second = {WEIR_FETCHES(l->sync.global_step)};
-  WEIR_TRY(run(l, &first, &value));
-  WEIR_TRY(run(l, &second, &value));
+  const weir_step_spec_t spec = {WEIR_FETCHES(l->sync.global_step)};
+  WEIR_TRY(run(l, &spec, &value));
   l->step = *(const int64_t*)weir_tensor_data(value);
   weir_tensor_release(value);
   return NULL;
+}
+
+static bool is_at_last(const lead_t* l) { return l->last_step > 0 && l->step >= l->last_step; }
+
+// ---- the lease ----
+
+static bool has_lease(const lead_t* l) { return l->sync.lease.is_held.node != NULL; }
+
+// What cannot be asked has not changed.
+static void ask(lead_t* l) {
+  weir_tensor_t* value = NULL;
+  const weir_step_spec_t spec = {WEIR_FETCHES(l->sync.lease.is_held)};
+  const weir_run_options_t options = {.timeout_ms = ASK_TIMEOUT_MS};
+  if (!has_lease(l)) return;
+  weir_status_t* status = weir_session_run_with(l->session, &spec, &options, &value, NULL, NULL);
+  if (!status) atomic_store(&l->is_leader, *(const bool*)weir_tensor_data(value));
+  weir_tensor_release(value);
+  weir_status_destroy(status);
+}
+
+static void cancel(lead_t* l) {
+  pthread_mutex_lock(&l->mu);
+  weir_cancellation_cancel(l->cancellation);
+  pthread_mutex_unlock(&l->mu);
+}
+
+// Waits for the lease, or for a stop. What the last term was cancelled by is not this one's.
+static weir_status_t* begin_term(lead_t* l) {
+  weir_cancellation_t* fresh = NULL;
+  while (!atomic_load(&l->is_leader) && !weir_coordinator_wait(l->coordinator, LOOK_MS)) continue;
+  if (!has_lease(l)) return NULL;
+  WEIR_TRY(weir_cancellation_create(&fresh));
+  pthread_mutex_lock(&l->mu);
+  weir_cancellation_destroy(l->cancellation);
+  l->cancellation = fresh;
+  pthread_mutex_unlock(&l->mu);
+  return NULL;
+}
+
+static weir_status_t* resign(lead_t* l) {
+  weir_tensor_t* none = NULL;
+  const weir_step_spec_t spec = {WEIR_TARGETS(l->sync.lease.release)};
+  const weir_run_options_t options = {.timeout_ms = ASK_TIMEOUT_MS};
+  return weir_session_run_with(l->session, &spec, &options, &none, NULL, NULL);
+}
+
+// ---- leading ----
+
+// Where another led before, the last step may have been taken.
+static weir_status_t* begin(lead_t* l) {
+  weir_tensor_t* none = NULL;
+  const weir_step_spec_t spec = {WEIR_TARGETS(l->sync.chief_begin)};
+  if (has_lease(l)) WEIR_TRY(read_step(l));
+  if (is_at_last(l)) return NULL;
+  WEIR_TRY(run(l, &spec, &none));
+  return read_step(l);
 }
 
 static weir_status_t* advance(lead_t* l) {
@@ -78,40 +141,62 @@ static weir_status_t* rejoin(lead_t* l, weir_status_t* take_status) {
     if (l->pause_ms > LONGEST_PAUSE_MS) l->pause_ms = LONGEST_PAUSE_MS;
     weir_status_destroy(take_status);
     if (weir_coordinator_wait(l->coordinator, l->pause_ms)) return NULL;
-    take_status = begin(l);
+    ask(l);
+    take_status = atomic_load(&l->is_leader) ? begin(l) : NULL;
   }
   return take_status;
 }
 
 static bool is_at_end(const lead_t* l) {
-  return weir_coordinator_should_stop(l->coordinator) ||
-         (l->last_step > 0 && l->step >= l->last_step);
+  return weir_coordinator_should_stop(l->coordinator) || is_at_last(l);
 }
 
-// What a step ends with once a stop is requested says nothing.
+// What a step ends with once a stop is requested, or the lease is lost, says nothing.
 static weir_status_t* unless_stopping(const lead_t* l, weir_status_t* take_status) {
-  if (!take_status || !weir_coordinator_should_stop(l->coordinator)) return take_status;
+  const bool is_led = atomic_load(&l->is_leader) && !weir_coordinator_should_stop(l->coordinator);
+  if (!take_status || is_led) return take_status;
   weir_status_destroy(take_status);
   return NULL;
+}
+
+static weir_status_t* lead_term(lead_t* l) {
+  WEIR_TRY(begin_term(l));
+  if (is_at_end(l)) return NULL;
+  weir_status_t* status = rejoin(l, begin(l));
+  while (!status && !is_at_end(l) && atomic_load(&l->is_leader)) status = rejoin(l, advance(l));
+  return unless_stopping(l, status);
+}
+
+// Others go on where there is a lease, unless it was the last step.
+static weir_status_t* end(lead_t* l) {
+  if (has_lease(l) && !is_at_last(l)) return atomic_load(&l->is_leader) ? resign(l) : NULL;
+  return weir_session_run_target(l->session, l->sync.close);
 }
 
 static weir_status_t* lead(weir_coordinator_t* coordinator, void* arg) {
   lead_t* l = arg;
   (void)coordinator;
-  weir_status_t* status = rejoin(l, begin(l));
-  while (!status && !is_at_end(l)) status = rejoin(l, advance(l));
-  status = unless_stopping(l, status);
+  weir_status_t* status = NULL;
+  while (!status && !is_at_end(l)) status = lead_term(l);
   atomic_store(&l->is_done, true);
-  if (!status) status = unless_stopping(l, weir_session_run_target(l->session, l->sync.close));
+  if (!status) status = unless_stopping(l, end(l));
   release(l);
   return status;
 }
 
-// Wakes the other when a stop is requested while it waits for gradients.
+// Wakes the other when a stop is requested, or the lease is lost, while it waits for gradients.
 static weir_status_t* watch(weir_coordinator_t* coordinator, void* arg) {
   lead_t* l = arg;
-  while (!atomic_load(&l->is_done) && !weir_coordinator_wait(coordinator, LOOK_MS)) continue;
-  weir_cancellation_cancel(l->cancellation);
+  const int64_t pause_ms = (int64_t)(1000 * (double)l->sync.lease.seconds / ASKS);
+  int64_t left_ms = 0;  // to the next question
+  while (!atomic_load(&l->is_done)) {
+    const bool was_leader = atomic_load(&l->is_leader);
+    if (left_ms <= 0) ask(l);
+    if (was_leader && !atomic_load(&l->is_leader)) cancel(l);
+    left_ms = left_ms > 0 ? left_ms - LOOK_MS : pause_ms;
+    if (weir_coordinator_wait(coordinator, LOOK_MS)) break;
+  }
+  cancel(l);
   release(l);
   return NULL;
 }
@@ -127,7 +212,9 @@ weir_status_t* weir_sync_replicas_lead(const weir_sync_replicas_t* sync, weir_se
   l->session = session;
   l->coordinator = coordinator;
   l->last_step = last_step;
+  pthread_mutex_init(&l->mu, NULL);
   atomic_store(&l->users, 2);
+  atomic_store(&l->is_leader, !has_lease(l));
   weir_status_t* status = weir_cancellation_create(&l->cancellation);
   if (!status) status = weir_coordinator_start(coordinator, watch, l);
   if (status) release(l);  // for the one who watches

@@ -1,5 +1,6 @@
-// loop.h — A running training loop, as trainer.c (its steps), loop_begin.c (where it begins, and
-// begins again) and loop_save.c (its checkpoints) share it. Not public.
+// loop.h — A running training loop, as trainer.c (its steps), loop_chief.c (whether it is the
+// chief's), loop_begin.c (where it begins, and begins again) and loop_save.c (its checkpoints)
+// share it. Not public.
 #ifndef WEIR_LIBRARY_LOOP_H_
 #define WEIR_LIBRARY_LOOP_H_
 
@@ -25,6 +26,8 @@ typedef struct weir_fit_loop_t {
   float metric;         // of this step; NaN: it was not evaluated
   int evaluations_bad;  // in a row
   bool is_over;         // result.reason says why
+  bool is_worker;       // not the chief, as far as is known
+  double asked_at;      // seconds, when that was asked for; 0: never
   // Where the state of the last beginning comes from, for who reads of it.
   const char* source;  // in words
   // Servers that are lost:
@@ -45,6 +48,18 @@ void weir_loop_heed(weir_fit_loop_t* loop);
 // |seconds| is how long it may take; 0: for ever.
 WEIR_MUST_USE weir_status_t* weir_loop_run(weir_fit_loop_t* loop, const weir_step_spec_t* spec,
                                            double seconds, weir_tensor_t** results);
+
+// ---- loop_chief.c ----
+
+// Asks whether the loop is the chief's, if that is not settled and it is time to, or |is_urgent|.
+WEIR_MUST_USE weir_status_t* weir_loop_ask(weir_fit_loop_t* loop, bool is_urgent);
+// When training is over: waits until the chief, if it is another process, has saved the end; or is
+// the chief in its place.
+WEIR_MUST_USE weir_status_t* weir_loop_await_save(weir_fit_loop_t* loop);
+// Lets another process be the chief.
+void weir_loop_resign(weir_fit_loop_t* loop);
+// Opens the events that a chief writes, unless they are open or not asked for.
+WEIR_MUST_USE weir_status_t* weir_loop_open_events(weir_fit_loop_t* loop);
 
 // ---- loop_begin.c ----
 

@@ -134,8 +134,7 @@ static weir_status_t* make_missing_state(weir_fit_loop_t* loop) {
   weir_status_t* status = NULL;
   loop->source = "with what servers have";
   WEIR_TRY(fetch(loop, loop->o->uninitialized, &names));
-  if (weir_tensor_count(names))
-    status = loop->o->is_worker ? still_missing(names) : make_anew(loop);
+  if (weir_tensor_count(names)) status = loop->is_worker ? still_missing(names) : make_anew(loop);
   weir_tensor_release(names);
   return status;
 }
@@ -143,11 +142,13 @@ static weir_status_t* make_missing_state(weir_fit_loop_t* loop) {
 static weir_status_t* begin(weir_fit_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
   atomic_store(&loop->is_beginning, true);
-  weir_status_t* status = o->uninitialized.node ? make_missing_state(loop) : make_state(loop);
+  weir_status_t* status = weir_loop_ask(loop, true);
+  if (!status) status = o->uninitialized.node ? make_missing_state(loop) : make_state(loop);
   if (!status) status = weir_loop_count(loop);
   loop->taken = loop->state.step;
   if (!status && loop->result.is_resumed && o->data) weir_batcher_seek(o->data, loop->taken);
-  if (!status && o->start) status = run_node(loop, o->start);
+  weir_node_t* start = !loop->is_worker && o->chief_start ? o->chief_start : o->start;
+  if (!status && start) status = run_node(loop, start);
   atomic_store(&loop->is_beginning, false);
   return status;
 }
@@ -191,8 +192,8 @@ static weir_status_t* give_up(const weir_fit_loop_t* loop, weir_status_t* take_s
       "fit: servers are lost, or never came: in %.0f s and %d attempts the loop %s; the last ended "
       "with: ",
       weir_loop_now() - loop->lost_since, loop->attempts,
-      loop->o->is_worker ? "waited in vain for the chief to restore or initialise"
-                         : "could not restore or initialise what was missing");
+      loop->is_worker ? "waited in vain for the chief to restore or initialise"
+                      : "could not restore or initialise what was missing");
 }
 
 weir_status_t* weir_loop_recover(weir_fit_loop_t* loop, weir_status_t* take_status) {

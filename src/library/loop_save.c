@@ -20,7 +20,7 @@ weir_status_t* weir_loop_prefix(const weir_fit_loop_t* loop, char out[WEIR_LOOP_
   return WEIR_STATUS(INVALID_ARGUMENT, "fit: the name of the directory is too long");
 }
 
-static bool has_saver(const weir_fit_loop_t* loop) { return loop->o->saver && !loop->o->is_worker; }
+static bool has_saver(const weir_fit_loop_t* loop) { return loop->o->saver && !loop->is_worker; }
 
 static weir_status_t* save(weir_fit_loop_t* loop, bool in_background) {
   const weir_fit_options_t* o = loop->o;

@@ -41,6 +41,7 @@ typedef struct process_t {
   atomic_bool has_lost;     // a server
   bool is_worker;           // of test_no_part_is_begun_alone
   bool is_patient;          // takes no second step before the other has lost one
+  int64_t leave_at;         // of test_takeover: ends after this step; 0: never
 } process_t;
 
 // ---- servers ----
@@ -311,6 +312,54 @@ static void test_no_part_is_begun_alone(void** state) {
   close_process(chief);
 }
 
+// ---- chiefs by lease ----
+
+static weir_status_t* leave(void* arg, const weir_fit_state_t* state, bool* stop) {
+  process_t* p = arg;
+  ++p->taken;
+  *stop = p->leave_at && state->step >= p->leave_at;
+  while (!p->leave_at && !p->other->has_lost) usleep(1000);  // goes on when the other has left
+  return NULL;
+}
+
+static void* fit_with_lease(void* arg) {
+  process_t* p = arg;
+  weir_lease_t lease = weir_lease(p->scope, .seconds = 0.2f, .holder = p->leave_at ? "a" : "b");
+  p->status = weir_fit(p->session, p->step, p->loss, &p->result, .max_steps = 64, .init = p->init,
+                       .uninitialized = p->missing, .lease = lease, .global_step = p->global_step,
+                       .saver = p->saver, .directory = p->world->directory, .save_every = 4,
+                       .on_step = leave, .arg = p, .lost_seconds = 60, .is_quiet = true,
+                       .no_signals = true);
+  p->has_lost = true;
+  return NULL;
+}
+
+// The chief ends before the last step: the other is the chief then, and saves the end.
+static void test_takeover(void** state) {
+  world_t* w = *state;
+  start_all(w);
+  process_t *first = open_process(w), *second = open_process(w);
+  char *latest = NULL, expected[96];
+  first->leave_at = 10;
+  second->other = first;
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, fit_with_lease, first), 0);
+  while (!first->taken && !first->has_lost) usleep(1000);  // it has the lease then
+  fit_with_lease(second);
+  pthread_join(thread, NULL);
+  check_ok(first->status);
+  check_ok(second->status);
+  assert_int_equal(first->result.reason, WEIR_STOP_REQUEST);
+  assert_int_equal(second->result.step, 64);
+  assert_int_equal(second->result.recoveries, 0);
+  check_ok(weir_latest_checkpoint(w->directory, &latest));
+  snprintf(expected, sizeof(expected), "%s/model.ckpt-64", w->directory);
+  assert_string_equal(latest, expected);
+  weir_buffer_free(latest);
+  close_process(second);
+  close_process(first);
+}
+
 // Nothing was saved: it begins from the beginning.
 static void test_without_checkpoint(void** state) {
   world_t* w = *state;
@@ -552,6 +601,7 @@ int main(void) {
                                      TEST(test_master),
                                      TEST(test_at_the_end),
                                      TEST(test_no_part_is_begun_alone),
+                                     TEST(test_takeover),
                                      TEST(test_without_checkpoint),
                                      TEST(test_chief),
                                      TEST(test_worker),

@@ -237,5 +237,6 @@ weir_sync_replicas_t weir_sync_replicas_with(weir_scope_t* scope, const weir_opt
   sync.chief_start = add_chief_start(&b, sync.chief_begin);
   sync.advance = weir_sync_advance(&b, optimizer, &options->minimize);
   sync.close = weir_sync_close(&b);
+  sync.lease = options->lease;
   return weir_scope_status(scope) ? (weir_sync_replicas_t){0} : sync;
 }

@@ -193,6 +193,7 @@ static weir_status_t* after_step(weir_fit_loop_t* loop) {
   loop->state.seconds = weir_loop_now() - loop->progress.began;
   if (o->on_step) WEIR_TRY(o->on_step(o->arg, &loop->state, &is_asked));
   WEIR_TRY(evaluate(loop));
+  WEIR_TRY(weir_loop_ask(loop, false));
   WEIR_TRY(weir_loop_save_when_due(loop));
   if (is_asked) weir_loop_stop(loop, WEIR_STOP_REQUEST);
   return check_steps(loop);
@@ -226,7 +227,10 @@ static weir_status_t* take_steps(weir_fit_loop_t* loop) {
 // Servers may also be lost when the last step was taken but not saved. What is restored then is of
 // an earlier step, and there are steps to take again.
 static weir_status_t* save_end(weir_fit_loop_t* loop, bool* out_is_again) {
-  weir_status_t* status = weir_loop_save(loop);
+  const weir_stop_t reason = loop->result.reason;
+  const bool is_last = reason == WEIR_STOP_STEPS || reason == WEIR_STOP_DATA;
+  weir_status_t* status = is_last ? weir_loop_await_save(loop) : NULL;
+  if (!status) status = weir_loop_save(loop);
   if (loop->result.reason == WEIR_STOP_SIGNAL)
     status = weir_status_prefix(status, "fit: asked to end, but the state was not saved: ");
   *out_is_again = status && loop->result.reason == WEIR_STOP_STEPS;
@@ -246,6 +250,7 @@ static weir_status_t* run(weir_fit_loop_t* loop) {
     weir_progress_end(&loop->progress);
     if (!status) status = save_end(loop, &is_again);
   }
+  weir_loop_resign(loop);
   return status ? weir_loop_end_save(loop, status) : NULL;
 }
 
@@ -267,6 +272,10 @@ static weir_status_t* check_arguments(const weir_fit_loop_t* loop) {
                           ? "the saver and the loop differ in higher_is_better"
                       : o->is_worker && !o->uninitialized.node
                           ? "a worker needs uninitialized, to know what to wait for"
+                      : o->lease.is_held.node && o->is_worker
+                          ? "lease and is_worker are given: one of them says who is the chief"
+                      : o->lease.is_held.node && !o->uninitialized.node
+                          ? "a lease needs uninitialized: who has it not is a worker"
                       : o->step_seconds < 0 ? "step_seconds is negative"
                                             : NULL;
   if (wrong) return WEIR_STATUS(INVALID_ARGUMENT, "fit: %s", wrong);
@@ -288,12 +297,6 @@ static weir_status_t* fit(weir_fit_loop_t* loop) {
   return run(loop);
 }
 
-// The graph goes with the loop's own events; who hands in events writes it there if he likes.
-static weir_status_t* write_graph(weir_fit_loop_t* loop) {
-  return loop->own_events ? weir_events_graph(loop->own_events, weir_session_graph(loop->session))
-                          : NULL;
-}
-
 weir_status_t* weir_fit_with(weir_session_t* session, weir_node_t* step, weir_edge_t loss,
                              const weir_fit_options_t* options, weir_fit_result_t* out_result) {
   options = options ? options : &(const weir_fit_options_t){0};
@@ -304,13 +307,10 @@ weir_status_t* weir_fit_with(weir_session_t* session, weir_node_t* step, weir_ed
                           .state = {.loss = NAN, .session = session, .events = options->events},
                           .result = {.best_metric = NAN},
                           .saved_step = -1,
+                          .is_worker = options->is_worker || options->lease.is_held.node,
                           .metric = NAN};
   WEIR_TRY(check_arguments(&loop));
-  if (options->directory && !options->events && !options->is_worker) {
-    WEIR_TRY(weir_events_create(options->directory, &loop.own_events));
-    loop.state.events = loop.own_events;
-  }
-  weir_status_t* status = write_graph(&loop);
+  weir_status_t* status = weir_loop_open_events(&loop);
   if (!status) status = catch_signals(&loop);
   if (!status) status = fit(&loop);
   restore_signals(&loop);

@@ -43,33 +43,49 @@ class Round:
         self.seed = seed
         self.ps, self.workers = rng.choice([1, 2]), 2
         self.is_sync = rng.random() < 0.5
-        self.steps = rng.randrange(60, 160)
+        self.drawn_steps = rng.randrange(60, 160)
         count = count or rng.choice([1, 1, 2, 3])
-        steps = sorted(rng.randrange(2, self.steps * 2 // 3) for _ in range(count))
+        steps = sorted(rng.randrange(2, self.drawn_steps * 2 // 3) for _ in range(count))
         for i in range(1, count):
             if rng.random() < 0.4:  # while training is still about to go on
                 steps[i] = steps[i - 1]
-        self.faults = [Fault(rng.choice(kinds), step, rng.randrange(4), rng.choice([0, 0.1, 0.3, 1.0])) for step in steps]
+        drawn = [Fault(rng.choice(kinds), step, rng.randrange(4), rng.choice([0, 0.1, 0.3, 1.0])) for step in steps]
+        self.is_leased = rng.random() < 0.3
+        self.meet(drawn)
+
+    @property
+    def steps(self):
+        return self.drawn_steps + 150 * self.is_leased  # so that a lease runs out before they are over
+
+    def meet(self, met):
+        """Has these faults in place of those drawn."""
+        self.faults = met
+        self.is_leased = self.is_leased or any(fault.kind in faults.LEASED for fault in met)
 
     def __str__(self):
         kind = 'synchronous' if self.is_sync else 'asynchronous'
         what = ', '.join(f'{f.kind}({f.process}, {f.seconds:g} s) at {f.step}' for f in self.faults)
+        kind += ' with a lease' * self.is_leased
         return f'seed {self.seed}: {kind}, {self.ps} ps, {self.steps} steps; {what}'
 
 
 # ---- what must hold ----
 
-def restored_at(lines):
+def may_lead(world, line):
+    return line.worker == 0 or (world.is_leased and line.worker is not None)
+
+
+def restored_at(world):
     """When the state last went back to a checkpoint, or to the beginning: the chief's loop says so, unless it is new itself."""
     latest, when, is_new = 0, 0, False
-    for line in lines:
+    for line in world.seen():
         if line.text.startswith('going on at ') and 'what servers have' not in line.text:
             when = line.time
         elif line.text == 'started':
-            is_new = is_new or line.worker == 0
+            is_new = is_new or may_lead(world, line)
         elif line.text.startswith('at '):
             at = int(line.text[3:])
-            if line.worker == 0 and is_new:
+            if is_new and may_lead(world, line):
                 when, is_new = line.time if at < latest - LATE else when, False
             latest = max(latest, at)
     return when
@@ -109,19 +125,21 @@ def check_progress(world):
     for line in world.seen():
         if line.worker is None:
             newest = int(line.text.split()[1])
-        elif line.worker == 0 and line.text.startswith('at ') and int(line.text[3:]) < newest - LATE:
+        elif may_lead(world, line) and line.text.startswith('at ') and int(line.text[3:]) < newest - LATE:
             raise Failure(f'at step {line.text[3:]} after a checkpoint of step {newest}')
 
 
 def check_end(world):
     """What the variables and the checkpoints are when all have ended; the largest difference."""
     lines = world.seen()
-    most = interruptions(lines, since=restored_at(lines) - MARGIN)
+    most = interruptions(lines, since=restored_at(world) - MARGIN)
     worst, step = check_whole('the variables', world.variables(), most, world.is_sync)
     if step < world.steps:
         raise Failure(f'the programs ended at step {step} of {world.steps}')
     check_checkpoints(world)
     check_progress(world)
+    if world.newest() < world.steps:
+        raise Failure(f'the newest checkpoint is of step {world.newest()} of {world.steps}')
     return worst
 
 
@@ -142,7 +160,7 @@ def log_of(world):
 def play(drawn, verbose=False):
     began, failure, torn = time.time(), None, 0
     with tempfile.TemporaryDirectory(prefix='weir_chaos.') as directory:
-        world = World(directory, drawn.ps, drawn.workers, drawn.steps, drawn.is_sync)
+        world = World(directory, drawn.ps, drawn.workers, drawn.steps, drawn.is_sync, drawn.is_leased)
         world.began = began
         with world:
             try:

@@ -5,13 +5,13 @@ import chaos
 import faults
 
 ROUNDS = {1: ('kill_ps', 'stop_worker', 'kill_program'), 2: ('kill_worker', 'end_program', 'kill_ps'), 3: ('stop_ps', 'kill_all', 'end_chief'),
-          4: ('kill_chief', 'kill_host', 'stop_program')}
+          4: ('kill_chief', 'kill_host', 'stop_program'), 5: ('lose_chief', 'stop_program', 'kill_ps')}
 assert {kind for kinds in ROUNDS.values() for kind in kinds} == set(faults.KINDS)
 
 
 @pytest.mark.parametrize('seed', ROUNDS)
 def test_training_among_faults(seed):
     drawn = chaos.Round(seed, list(faults.KINDS), 3)
-    drawn.faults = [fault._replace(kind=kind, seconds=min(fault.seconds, 0.1)) for fault, kind in zip(drawn.faults, ROUNDS[seed])]
+    drawn.meet([fault._replace(kind=kind, seconds=min(fault.seconds, 0.1)) for fault, kind in zip(drawn.faults, ROUNDS[seed])])
     result = chaos.play(drawn)
     assert not result.failure, f'{drawn}: {result.failure}'

@@ -4,6 +4,8 @@ import time
 
 from world import UNSAVED, Failure
 
+LEASE = 0.4  # seconds, as tests/programs/chaos.c has them
+
 
 def kill_ps(world, i, seconds):
     _kill_server(world, 'ps', i % world.ps, seconds)
@@ -20,11 +22,16 @@ def _kill_server(world, job, i, seconds):
 
 
 def kill_chief(world, _, seconds):
-    _kill_program(world, 0, seconds)
+    _kill_program(world, world.chief(), seconds)
 
 
 def kill_program(world, i, seconds):
-    _kill_program(world, 1 + i % (world.workers - 1), seconds)
+    _kill_program(world, _not_chief(world, i), seconds)
+
+
+def _not_chief(world, i):
+    others = sorted(set(world.programs) - {world.chief()})
+    return others[i % len(others)] if others else world.chief()
 
 
 def _kill_program(world, i, seconds):
@@ -33,14 +40,26 @@ def _kill_program(world, i, seconds):
     world.start_program(i)
 
 
+def lose_chief(world, _, seconds):
+    """For good: another has to take over. The last one, or one whom a synchronous step waits for, comes back."""
+    chief = world.chief()
+    if world.is_sync or len(world.programs) == 1:
+        _kill_program(world, chief, LEASE + seconds)
+    else:
+        world.lose(chief)
+
+
 def kill_host(world, i, seconds):
     """A worker's server and its program."""
     i %= world.workers
+    is_there = i in world.programs
     world.kill(world.servers['worker', i])
-    world.kill(world.programs[i])
+    if is_there:
+        world.kill(world.programs[i])
     time.sleep(seconds)
     world.start_server('worker', i)
-    world.start_program(i)
+    if is_there:
+        world.start_program(i)
 
 
 def kill_all(world, _, seconds):
@@ -65,7 +84,8 @@ def stop_worker(world, i, seconds):
 
 
 def stop_program(world, i, seconds):
-    _stop(world.programs[i % world.workers], seconds)
+    programs = [program for _, program in sorted(world.programs.items())]
+    _stop(programs[i % len(programs)], seconds)
 
 
 def _stop(process, seconds):
@@ -75,26 +95,28 @@ def _stop(process, seconds):
 
 
 def end_chief(world, _, seconds):
-    """SIGTERM: the chief saves and ends. That ends synchronous training for all, and its queues on the servers are closed: whoever
-    goes on with it later starts the servers anew."""
-    world.end_program(0)
-    said = world.life_of(0)
+    """SIGTERM: the chief saves and ends. Without a lease that ends synchronous training for all, and its queues on the servers are
+    closed: whoever goes on with it later starts the servers anew."""
+    chief = world.chief()
+    world.end_program(chief)
+    said = world.life_of(chief)
     step = [0, *(int(text[3:]) for text in said if text.startswith('at '))][-1]
     if world.newest() < step - 1 and UNSAVED not in '\n'.join(said):  # what it told of last may have been counted later
         raise Failure(f'after SIGTERM at step {step} the newest checkpoint is of step {world.newest()}')
-    if world.is_sync:
+    if world.is_sync and not world.is_leased:
         kill_all(world, 0, seconds)
         return
     time.sleep(seconds)
-    world.start_program(0)
+    world.start_program(chief)
 
 
 def end_program(world, i, seconds):
-    i = 1 + i % (world.workers - 1)
+    i = _not_chief(world, i)
     world.end_program(i)
     time.sleep(seconds)
     world.start_program(i)
 
 
 KINDS = {f.__name__: f for f in (kill_ps, kill_worker, kill_program, kill_chief, kill_host, kill_all, stop_ps, stop_worker, stop_program,
-                                 end_chief, end_program)}
+                                 end_chief, end_program, lose_chief)}
+LEASED = {'lose_chief'}  # what is survived with a lease only

@@ -26,8 +26,9 @@ class Failure(Exception):
 
 
 class World:
-    def __init__(self, directory, ps, workers, steps, is_sync):
+    def __init__(self, directory, ps, workers, steps, is_sync, is_leased=False):
         self.directory, self.ps, self.workers, self.steps, self.is_sync = directory, ps, workers, steps, is_sync
+        self.is_leased = is_leased  # whoever has the lease is the chief, else worker 0
         addresses = [f'127.0.0.1:{port}' for port in free_ports(ps + workers)]
         self.targets = [f'grpc://{address}' for address in addresses[ps:]]
         self.spec = f'ps|{";".join(addresses[:ps])},worker|{";".join(addresses[ps:])}'
@@ -57,7 +58,7 @@ class World:
 
     def start_program(self, i):
         command = [PROGRAM, 'train', self.targets[i], i, self.workers, self.ps, self.steps, self.directory,
-                   'sync' if self.is_sync else 'async']
+                   'sync' if self.is_sync else 'async', *['lease'] * self.is_leased]
         process = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.programs[i] = process
         if i in self.readers:
@@ -79,6 +80,10 @@ class World:
 
     def note_fault(self, kind):
         self._note(None, f'{kind} {self.newest()}')
+
+    def lose(self, i):
+        """Kills program |i|, and forgets it: nobody starts it again."""
+        self.kill(self.programs.pop(i))
 
     def kill(self, process):
         process.kill()
@@ -106,6 +111,15 @@ class World:
             if time.monotonic() > deadline:
                 raise Failure(f'{PATIENCE:g} s have passed without {what}')
             time.sleep(0.005)
+
+    def chief(self):
+        """Who said last that he is; where it may be any, one is waited for."""
+        def found():
+            return [line.worker for line in self.seen() if line.text.startswith('the chief now') and line.worker in self.programs]
+        if not self.is_leased:
+            return 0
+        self.wait(lambda: found() or self.is_over(), 'a chief')
+        return found()[-1] if found() else next(iter(self.programs))
 
     def life_of(self, i):
         """What program |i| said since it was started last."""

@@ -3,7 +3,8 @@
 // gradients and an optimizer: state in which these are not all equal has lost a part of a step, or
 // has taken it twice.
 //
-//   chaos train TARGET WORKER WORKERS PS STEPS DIRECTORY sync|async   prints each step it came to
+//   chaos train TARGET WORKER WORKERS PS STEPS DIRECTORY sync|async [lease]   prints each step it
+//                                 came to. The chief is worker 0 or, with "lease", who has that
 //   chaos show TARGET PS          the variables that servers hold: name, smallest, largest element
 //   chaos read PREFIX             the same of a checkpoint
 #include <stdio.h>
@@ -14,6 +15,7 @@
 
 enum { VARIABLES = 5, ELEMENTS = 1000, SAVE_EVERY = 10, PATIENCE_MS = 60000 };
 static const double kLostSeconds = 60, kStepSeconds = 0.7;
+static const float kLeaseSeconds = 0.4f;
 static const useconds_t kPause = 3000;  // µs after each step, so that faults meet training
 
 typedef struct model_t {
@@ -22,6 +24,7 @@ typedef struct model_t {
   weir_edge_t variables[VARIABLES];
   weir_edge_t loss, missing, global_step;
   weir_sync_replicas_t sync;  // all NULL when asynchronous
+  weir_lease_t lease;         // nothing: worker 0 is the chief
   weir_node_t *step, *init;
   weir_saver_t* saver;
 } model_t;
@@ -43,7 +46,7 @@ static weir_edge_t add_loss(weir_scope_t* s, model_t* m) {
   return weir_neg(s, weir_add_n(s, sums, VARIABLES));
 }
 
-static model_t build(int worker, int workers, int ps, bool is_sync) {
+static model_t build(int worker, int workers, int ps, bool is_sync, bool is_leased) {
   model_t m = {0};
   check(weir_graph_create(&m.graph));
   weir_scope_t* root = weir_scope_create(m.graph);
@@ -51,7 +54,8 @@ static model_t build(int worker, int workers, int ps, bool is_sync) {
   weir_optimizer_t sgd = weir_sgd(1);
   m.loss = add_loss(s, &m);
   m.global_step = weir_global_step(s);
-  if (is_sync) m.sync = weir_sync_replicas(s, &sgd, m.loss, worker, workers);
+  if (is_leased) m.lease = weir_lease(s, .seconds = kLeaseSeconds);
+  if (is_sync) m.sync = weir_sync_replicas(s, &sgd, m.loss, worker, workers, .lease = m.lease);
   m.step = is_sync ? m.sync.step : weir_minimize(s, &sgd, m.loss, .global_step = m.global_step);
   m.missing = weir_uninitialized(s);
   m.init = weir_initializer(s);
@@ -85,19 +89,20 @@ static weir_status_t* tell(void* arg, const weir_fit_state_t* state, bool* stop)
 
 static int train(char** argv) {
   const int worker = atoi(argv[1]), steps = atoi(argv[4]);
-  const bool is_sync = !strcmp(argv[6], "sync"), is_chief = worker == 0;
-  model_t m = build(worker, atoi(argv[2]), atoi(argv[3]), is_sync);
+  const bool is_sync = !strcmp(argv[6], "sync"), is_leased = argv[7] != NULL;
+  const bool is_worker = worker != 0 && !is_leased;  // for ever
+  model_t m = build(worker, atoi(argv[2]), atoi(argv[3]), is_sync, is_leased);
   weir_coordinator_t* coordinator = NULL;
   weir_fit_result_t result;
   open_session(&m, argv[0], worker);
   check(weir_coordinator_create(&coordinator));
-  if (is_sync && is_chief) check(weir_sync_replicas_lead(&m.sync, m.session, coordinator, steps));
+  if (is_sync && !is_worker) check(weir_sync_replicas_lead(&m.sync, m.session, coordinator, steps));
   check(weir_fit(m.session, m.step, m.loss, &result, .max_steps = is_sync ? 0 : steps,
-                 .init = m.init, .start = is_chief ? m.sync.chief_start : m.sync.begin,
-                 .uninitialized = m.missing, .is_worker = !is_chief, .global_step = m.global_step,
-                 .saver = m.saver, .directory = argv[5], .save_every = SAVE_EVERY, .on_step = tell,
-                 .coordinator = coordinator, .lost_seconds = kLostSeconds,
-                 .step_seconds = kStepSeconds, .log_every = 1 << 30));
+                 .init = m.init, .start = m.sync.begin, .chief_start = m.sync.chief_start,
+                 .uninitialized = m.missing, .is_worker = is_worker, .lease = m.lease,
+                 .global_step = m.global_step, .saver = m.saver, .directory = argv[5],
+                 .save_every = SAVE_EVERY, .on_step = tell, .coordinator = coordinator,
+                 .lost_seconds = kLostSeconds, .step_seconds = kStepSeconds, .log_every = 1 << 30));
   weir_coordinator_request_stop(coordinator, NULL);
   check(weir_coordinator_join(coordinator, PATIENCE_MS));
   printf("end %lld%s%s\n", (long long)result.step,
@@ -126,7 +131,7 @@ static void print_step(const weir_tensor_t* value) {
 }
 
 static int show(char** argv) {
-  model_t m = build(0, 1, atoi(argv[1]), false);
+  model_t m = build(0, 1, atoi(argv[1]), false, false);
   weir_edge_t fetches[VARIABLES + 1];
   weir_tensor_t* values[VARIABLES + 1] = {NULL};
   memcpy(fetches, m.variables, sizeof(m.variables));
@@ -161,11 +166,11 @@ static int read_checkpoint(const char* prefix) {
 
 int main(int argc, char** argv) {
   const char* verb = argc > 1 ? argv[1] : "";
-  if (!strcmp(verb, "train") && argc == 9) return train(argv + 2);
+  if (!strcmp(verb, "train") && (argc == 9 || argc == 10)) return train(argv + 2);
   if (!strcmp(verb, "show") && argc == 4) return show(argv + 2);
   if (!strcmp(verb, "read") && argc == 3) return read_checkpoint(argv[2]);
   return fputs(
-             "usage: chaos train TARGET WORKER WORKERS PS STEPS DIRECTORY sync|async\n"
+             "usage: chaos train TARGET WORKER WORKERS PS STEPS DIRECTORY sync|async [lease]\n"
              "       chaos show TARGET PS\n"
              "       chaos read PREFIX\n",
              stderr),
