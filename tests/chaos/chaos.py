@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Training in a cluster whose processes are killed, stopped and started again, at moments that a seed draws.
+"""Training in a cluster whose processes are killed, stopped and started again, and whose network fails, at moments that a seed draws.
 
 A round is a training from its first step to its last: parameter servers, workers' servers, and a program for each worker, all of them
-processes (world.py), to some of which something is done (faults.py) when training has come to some step. Every step adds one to each
-variable and to the global step (tests/programs/chaos.c), so what must hold afterwards can be counted:
+processes (world.py), to some of which, or to their network (network.py), something is done (faults.py) when training has come to some
+step. Every step adds one to each variable and to the global step (tests/programs/chaos.c), so what must hold afterwards can be counted:
 
 - all programs come to the last step, in time;
 - a variable is as many as the global step, but for steps that were interrupted since the state was last restored: each of those may have
@@ -14,11 +14,13 @@ variable and to the global step (tests/programs/chaos.c), so what must hold afte
     chaos.py --rounds 100                   the faults of each round are drawn from a seed
     chaos.py --seed 7 --verbose             one of them again, as far as the scheduler lets it
     chaos.py --rounds 100 --only kill_ps    of one kind
-    chaos.py --table 20                     so many rounds of each kind, as a table
+    chaos.py --table 20                     so many rounds of each kind, as a table, with the median and longest times until a
+                                            fault is noticed, and until all go on when it is over
 """
 import argparse
 import collections
 import random
+import statistics
 import sys
 import tempfile
 import time
@@ -30,7 +32,8 @@ MARGIN = 0.1  # seconds between what happens and the line that tells of it
 AT_END = 15  # steps before the last: if the chief has ended when variables are lost, nobody restores them
 LATE = 3  # steps by which lines of one program may come after those of another
 Fault = collections.namedtuple('Fault', 'kind step process seconds')
-Result = collections.namedtuple('Result', 'failure torn recoveries restores seconds')
+Result = collections.namedtuple('Result', 'failure torn recoveries restores seconds delays')
+Delay = collections.namedtuple('Delay', 'noticed back')  # seconds from a fault to the first loop that lost a server; from its end until all go on
 
 
 # ---- drawing ----
@@ -50,7 +53,7 @@ class Round:
             if rng.random() < 0.4:  # while training is still about to go on
                 steps[i] = steps[i - 1]
         drawn = [Fault(rng.choice(kinds), step, rng.randrange(4), rng.choice([0, 0.1, 0.3, 1.0])) for step in steps]
-        self.is_leased = rng.random() < 0.3
+        self.is_leased, self.is_relayed = rng.random() < 0.3, rng.random() < 0.2
         self.meet(drawn)
 
     @property
@@ -61,11 +64,12 @@ class Round:
         """Has these faults in place of those drawn."""
         self.faults = met
         self.is_leased = self.is_leased or any(fault.kind in faults.LEASED for fault in met)
+        self.is_relayed = self.is_relayed or any(fault.kind in faults.OF_NETWORKS for fault in met)
 
     def __str__(self):
         kind = 'synchronous' if self.is_sync else 'asynchronous'
         what = ', '.join(f'{f.kind}({f.process}, {f.seconds:g} s) at {f.step}' for f in self.faults)
-        kind += ' with a lease' * self.is_leased
+        kind += ' with a lease' * self.is_leased + ' through relays' * self.is_relayed
         return f'seed {self.seed}: {kind}, {self.ps} ps, {self.steps} steps; {what}'
 
 
@@ -143,6 +147,19 @@ def check_end(world):
     return worst
 
 
+# ---- how soon ----
+
+def delay_of(lines, met, ended):
+    """None where nobody lost a server."""
+    lost = [line.time for line in lines if line.time >= met and line.text.startswith('lost a server')]
+    back = [line.time for line in lines if lost and line.time >= lost[0] and line.text.startswith('going on at ')]
+    return Delay(lost[0] - met, max(back[-1] - ended, 0)) if back else None
+
+
+def spread(seconds):
+    return f'{statistics.median(seconds):.2f}, {max(seconds):.2f}' if seconds else ''
+
+
 # ---- playing ----
 
 def wait_for_end(world):
@@ -158,9 +175,9 @@ def log_of(world):
 
 
 def play(drawn, verbose=False):
-    began, failure, torn = time.time(), None, 0
+    began, failure, torn, times = time.time(), None, 0, []
     with tempfile.TemporaryDirectory(prefix='weir_chaos.') as directory:
-        world = World(directory, drawn.ps, drawn.workers, drawn.steps, drawn.is_sync, drawn.is_leased)
+        world = World(directory, drawn.ps, drawn.workers, drawn.steps, drawn.is_sync, drawn.is_leased, drawn.is_relayed)
         world.began = began
         with world:
             try:
@@ -168,8 +185,9 @@ def play(drawn, verbose=False):
                     world.wait_for_step(fault.step)
                     if world.step() > drawn.steps - AT_END:
                         break
-                    world.note_fault(fault.kind)
+                    met = world.note_fault(fault.kind)
                     faults.KINDS[fault.kind](world, fault.process, fault.seconds)
+                    times.append((met, time.time()))
                 wait_for_end(world)
                 torn = check_end(world)
             except Failure as e:
@@ -179,7 +197,8 @@ def play(drawn, verbose=False):
         lines = world.seen()
     recoveries = sum(line.text.startswith('going on at ') for line in lines)
     restores = sum(line.text.startswith('end ') and line.text.endswith(' restored') for line in lines)
-    return Result(failure, torn, recoveries, restores, time.time() - began)
+    delays = [delay_of(lines, *times[0])] if len(times) == 1 else []
+    return Result(failure, torn, recoveries, restores, time.time() - began, [delay for delay in delays if delay])
 
 
 def run(rounds, verbose):
@@ -194,12 +213,14 @@ def run(rounds, verbose):
 
 
 def print_table(rounds_of_kind):
-    print('| fault | rounds | came to the end | loops that waited and went on | went on from a checkpoint | with a step taken in part | seconds a round |')
-    print('|---|---|---|---|---|---|---|')
+    print('| fault | rounds | came to the end | loops that waited and went on | went on from a checkpoint | with a step taken in part '
+          '| noticed after | all went on after |')
+    print('|---|---|---|---|---|---|---|---|')
     for kind, results in rounds_of_kind.items():
         good = sum(not r.failure for r in results)
+        delays = sum((r.delays for r in results), [])
         print(f'| {kind} | {len(results)} | {good} | {sum(r.recoveries for r in results)} times | {sum(r.restores > 0 for r in results)} '
-              f'| {sum(r.torn > 0 for r in results)} | {sum(r.seconds for r in results) / len(results):.1f} |')
+              f'| {sum(r.torn > 0 for r in results)} | {spread([d.noticed for d in delays])} | {spread([d.back for d in delays])} |')
 
 
 def main():

@@ -5,7 +5,7 @@ import chaos
 import faults
 
 ROUNDS = {1: ('kill_ps', 'stop_worker', 'kill_program'), 2: ('kill_worker', 'end_program', 'kill_ps'), 3: ('stop_ps', 'kill_all', 'end_chief'),
-          4: ('kill_chief', 'kill_host', 'stop_program'), 5: ('lose_chief', 'stop_program', 'kill_ps')}
+          4: ('kill_chief', 'kill_host', 'stop_program'), 5: ('lose_chief', 'stop_program', 'kill_ps'), 6: ('cut_ps', 'slow_ps', 'cut_worker'), 7: ('hold_ps', 'hold_worker', 'kill_chief')}
 assert {kind for kinds in ROUNDS.values() for kind in kinds} == set(faults.KINDS)
 
 

@@ -5,6 +5,7 @@ import time
 from world import UNSAVED, Failure
 
 LEASE = 0.4  # seconds, as tests/programs/chaos.c has them
+LATENCY = 0.05  # seconds, of a slow network, one way
 
 
 def kill_ps(world, i, seconds):
@@ -117,6 +118,35 @@ def end_program(world, i, seconds):
     world.start_program(i)
 
 
+def cut_ps(world, i, seconds):
+    """Connections to it end, and no new ones can be made."""
+    _disturb(world, 'ps', i % world.ps, seconds, 'cut')
+
+
+def cut_worker(world, i, seconds):
+    _disturb(world, 'worker', i % world.workers, seconds, 'cut')
+
+
+def hold_ps(world, i, seconds):
+    """No byte passes to it or back; connections remain."""
+    _disturb(world, 'ps', i % world.ps, seconds, 'hold')
+
+
+def hold_worker(world, i, seconds):
+    _disturb(world, 'worker', i % world.workers, seconds, 'hold')
+
+
+def slow_ps(world, i, seconds):
+    _disturb(world, 'ps', i % world.ps, seconds, 'slow', LATENCY)
+
+
+def _disturb(world, job, i, seconds, what, *args):
+    world.network.do((job, i), what, *args)
+    time.sleep(seconds)
+    world.network.do((job, i), 'heal')
+
+
 KINDS = {f.__name__: f for f in (kill_ps, kill_worker, kill_program, kill_chief, kill_host, kill_all, stop_ps, stop_worker, stop_program,
-                                 end_chief, end_program, lose_chief)}
+                                 end_chief, end_program, lose_chief, cut_ps, cut_worker, hold_ps, hold_worker, slow_ps)}
 LEASED = {'lose_chief'}  # what is survived with a lease only
+OF_NETWORKS = {'cut_ps', 'cut_worker', 'hold_ps', 'hold_worker', 'slow_ps'}

@@ -10,6 +10,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from network import Network
 from ports import free_ports
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -26,16 +27,21 @@ class Failure(Exception):
 
 
 class World:
-    def __init__(self, directory, ps, workers, steps, is_sync, is_leased=False):
+    def __init__(self, directory, ps, workers, steps, is_sync, is_leased=False, is_relayed=False):
         self.directory, self.ps, self.workers, self.steps, self.is_sync = directory, ps, workers, steps, is_sync
         self.is_leased = is_leased  # whoever has the lease is the chief, else worker 0
-        addresses = [f'127.0.0.1:{port}' for port in free_ports(ps + workers)]
+        self.is_relayed = is_relayed  # what servers are told goes through a network that can fail
+        tasks = [('ps', i) for i in range(ps)] + [('worker', i) for i in range(workers)]
+        self.network, self.ports = None, dict(zip(tasks, zip(free_ports(len(tasks)), free_ports(len(tasks)))))
+        addresses = [f'127.0.0.1:{outer}' for outer, _ in self.ports.values()]
         self.targets = [f'grpc://{address}' for address in addresses[ps:]]
         self.spec = f'ps|{";".join(addresses[:ps])},worker|{";".join(addresses[ps:])}'
         self.servers, self.programs, self.readers = {}, {}, {}
         self.lines, self.mu = [], threading.Lock()  # of all programs, in the order in which they came
 
     def __enter__(self):
+        if self.is_relayed:
+            self.network = Network(self.ports)
         for job, count in (('ps', self.ps), ('worker', self.workers)):
             for i in range(count):
                 self.start_server(job, i)
@@ -49,12 +55,16 @@ class World:
             process.wait()
         for reader in self.readers.values():
             reader.join()
+        if self.network:
+            self.network.stop()
 
     # ---- processes ----
 
     def start_server(self, job, i):
         command = [BUILD / 'cli' / 'weir', 'server', f'--cluster={self.spec}', f'--job={job}', f'--task={i}', '--threads=1']
-        self.servers[job, i] = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command += [f'--port={self.ports[job, i][1]}'] * self.is_relayed
+        environment = os.environ | {'WEIR_SAME_HOST': '0' if self.is_relayed else '1'}
+        self.servers[job, i] = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
 
     def start_program(self, i):
         command = [PROGRAM, 'train', self.targets[i], i, self.workers, self.ps, self.steps, self.directory,
@@ -77,9 +87,10 @@ class World:
     def _note(self, i, text):
         with self.mu:
             self.lines.append(Line(time.time(), i, text))
+            return self.lines[-1].time
 
     def note_fault(self, kind):
-        self._note(None, f'{kind} {self.newest()}')
+        return self._note(None, f'{kind} {self.newest()}')
 
     def lose(self, i):
         """Kills program |i|, and forgets it: nobody starts it again."""
