@@ -16,6 +16,7 @@
 #include "weir/replicas.h"
 
 enum { LOST_SECONDS = 600, FIRST_PAUSE_MS = 50, LONGEST_PAUSE_MS = 2000, LOOK_MS = 50 };
+enum { LONGEST_OF_ANSWERED_MS = 250 };     // pauses while servers are there, but their state is not
 enum { ASKS = 4, ASK_TIMEOUT_MS = 5000 };  // in the time that a lease holds
 
 // Shared by the thread that leads and the one that wakes it; the last to leave frees it.
@@ -132,13 +133,19 @@ static bool is_lost(const weir_status_t* status) {
   return code == WEIR_UNAVAILABLE || code == WEIR_ABORTED || code == WEIR_FAILED_PRECONDITION;
 }
 
+static int64_t longer(int64_t pause_ms, const weir_status_t* status) {
+  const bool is_gone = weir_status_code(status) == WEIR_UNAVAILABLE;
+  const int64_t longest = is_gone ? LONGEST_PAUSE_MS : LONGEST_OF_ANSWERED_MS;
+  pause_ms = pause_ms ? 2 * pause_ms : FIRST_PAUSE_MS;
+  return pause_ms < longest ? pause_ms : longest;
+}
+
 // Begins (again), as soon as that works.
 static weir_status_t* rejoin(lead_t* l, weir_status_t* take_status) {
   while (is_lost(take_status)) {
     if (l->lost_since == 0) l->lost_since = now();
     if (now() - l->lost_since >= LOST_SECONDS) return take_status;
-    l->pause_ms = l->pause_ms ? 2 * l->pause_ms : FIRST_PAUSE_MS;
-    if (l->pause_ms > LONGEST_PAUSE_MS) l->pause_ms = LONGEST_PAUSE_MS;
+    l->pause_ms = longer(l->pause_ms, take_status);
     weir_status_destroy(take_status);
     if (weir_coordinator_wait(l->coordinator, l->pause_ms)) return NULL;
     ask(l);

@@ -33,6 +33,7 @@ typedef struct weir_fit_loop_t {
   // Servers that are lost:
   double lost_since;   // seconds, of the first failure after the last step; 0: none
   double retry_pause;  // seconds before the next attempt
+  bool has_answer;     // servers were there in the last one
   int attempts;        // to begin again since then
   int unready;         // how often a variable had no value since then
   // What ends a step that goes on after a signal:

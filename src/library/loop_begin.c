@@ -17,7 +17,9 @@
 #include "signals.h"
 
 enum { LOST_SECONDS = 600, MOST_UNREADY = 5 };
-static const double kFirstPause = 0.05, kLongestPause = 2, kSlice = 0.05;  // seconds
+// Seconds. Servers that answer are waited for, too: for what the chief restores, or for a session
+// that is made anew.
+static const double kFirstPause = 0.05, kLongestPause = 2, kLongestOfAnswered = 0.25, kSlice = 0.05;
 
 // ---- patience ----
 
@@ -108,7 +110,7 @@ static weir_status_t* make_state(weir_fit_loop_t* loop) {
   return !loop->result.is_resumed && o->init ? run_node(loop, o->init) : NULL;
 }
 
-static weir_status_t* still_missing(const weir_tensor_t* names) {
+static weir_status_t* still_missing(weir_fit_loop_t* loop, const weir_tensor_t* names) {
   char text[256] = "";
   size_t used = 0;
   for (int64_t i = 0; i < weir_tensor_count(names) && used < sizeof(text) - 1; ++i) {
@@ -118,6 +120,7 @@ static weir_status_t* still_missing(const weir_tensor_t* names) {
         snprintf(text + used, sizeof(text) - used, "%s%.*s", i ? ", " : "", (int)size, name);
     used += more > 0 ? (size_t)more : 0;
   }
+  loop->has_answer = true;
   return WEIR_STATUS(UNAVAILABLE, "the chief has not initialised: %s", text);
 }
 
@@ -134,7 +137,8 @@ static weir_status_t* make_missing_state(weir_fit_loop_t* loop) {
   weir_status_t* status = NULL;
   loop->source = "with what servers have";
   WEIR_TRY(fetch(loop, loop->o->uninitialized, &names));
-  if (weir_tensor_count(names)) status = loop->is_worker ? still_missing(names) : make_anew(loop);
+  if (weir_tensor_count(names))
+    status = loop->is_worker ? still_missing(loop, names) : make_anew(loop);
   weir_tensor_release(names);
   return status;
 }
@@ -142,6 +146,7 @@ static weir_status_t* make_missing_state(weir_fit_loop_t* loop) {
 static weir_status_t* begin(weir_fit_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
   atomic_store(&loop->is_beginning, true);
+  loop->has_answer = false;
   weir_status_t* status = weir_loop_ask(loop, true);
   if (!status) status = o->uninitialized.node ? make_missing_state(loop) : make_state(loop);
   if (!status) status = weir_loop_count(loop);
@@ -169,7 +174,8 @@ static bool is_lost(weir_fit_loop_t* loop, const weir_status_t* status) {
 
 // Sleeps, but not past a signal.
 static void rest(weir_fit_loop_t* loop) {
-  loop->retry_pause = fmin(fmax(2 * loop->retry_pause, kFirstPause), kLongestPause);
+  const double longest = loop->has_answer ? kLongestOfAnswered : kLongestPause;
+  loop->retry_pause = fmin(fmax(2 * loop->retry_pause, kFirstPause), longest);
   const double until = weir_loop_now() + loop->retry_pause;
   while (!loop->is_over && weir_loop_now() < until) {
     const struct timespec slice = {.tv_nsec = (long)(1e9 * kSlice)};
@@ -208,6 +214,7 @@ weir_status_t* weir_loop_recover(weir_fit_loop_t* loop, weir_status_t* take_stat
     rest(loop);
     if (!loop->is_over) ++loop->attempts;
     take_status = loop->is_over ? NULL : begin(loop);
+    loop->has_answer = loop->has_answer || weir_status_code(take_status) == WEIR_ABORTED;
     is_still = is_lost(loop, take_status);
   }
   if (!was_lost || loop->is_over) return take_status;

@@ -191,9 +191,24 @@ weir_node_t* weir_sync_advance(const weir_sync_t* b, const weir_optimizer_t* opt
   return tell(b, step, "advance");
 }
 
+static void close_queue(weir_scope_t* s, weir_edge_t* out, void* user) {
+  weir_node_t* closed = weir_queue_close_v2(s, *(const weir_edge_t*)user);
+  *out = weir_identity(weir_scope_after(s, &closed, 1), weir_const_int(s, 0));
+}
+
+static void leave_queue(weir_scope_t* s, weir_edge_t* out, void* user) {
+  (void)user;
+  *out = weir_const_int(s, 0);
+}
+
+// Closes what the chief before, who may have been gone in the midst of it, has not.
 weir_node_t* weir_sync_close(const weir_sync_t* b) {
   weir_node_t** nodes = weir_scope_alloc(b->clock, (size_t)b->worker_count, sizeof(*nodes));
-  for (int i = 0; nodes && i < b->worker_count; ++i)
-    nodes[i] = weir_queue_close_v2(b->clock, b->queues[i]);
+  for (int i = 0; nodes && i < b->worker_count && !weir_scope_status(b->clock); ++i) {
+    weir_edge_t queue = b->queues[i], done;
+    weir_edge_t is_closed = weir_queue_is_closed_v2(b->clock, queue);
+    weir_cond(b->clock, is_closed, leave_queue, close_queue, &queue, &done, 1, .name = "end");
+    nodes[i] = done.node;
+  }
   return nodes ? weir_group(b->clock, "close", nodes, b->worker_count) : NULL;
 }
