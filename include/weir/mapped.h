@@ -15,8 +15,12 @@
 // FAILED_PRECONDITION. Savers leave it out, unless it is listed, and map it when they restore:
 // after a crash the file may be ahead of the checkpoint. What optimizers keep beside it, and starts
 // as zeros, is in files "/data/table.Momentum"; what starts otherwise is INVALID_ARGUMENT. Rules
-// that move rows without a gradient (Adam's) read and write all pages. A disk that is full ends the
-// process (SIGBUS). On CPUs only. Threading: as the scope's.
+// that move rows without a gradient (Adam's) read and write all pages. On CPUs only. Threading: as
+// the scope's.
+//
+// When a page cannot be written or read, since the disk is full or somebody shortened the file, one
+// line of standard error says so, and whoever reads or writes the variable from then on gets
+// DATA_LOSS, until it is mapped anew. (Weir handles SIGBUS for that, and hands on what is not its.)
 #ifndef WEIR_MAPPED_H_
 #define WEIR_MAPPED_H_
 

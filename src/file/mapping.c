@@ -58,7 +58,8 @@ static weir_status_t* map_shared(const char* path, const char* local, size_t siz
   (void)madvise(data, size, MADV_RANDOM);  // pages around the one that is read are not wanted
   mapping->data = data;
   mapping->size = size;
-  return NULL;
+  mapping->guard = weir_guard_add(data, size, path);
+  return mapping->guard ? NULL : weir_out_of_memory();
 }
 
 static weir_mapping_t* make(void) {
@@ -93,7 +94,7 @@ weir_status_t* weir_mapping_create_shared(const char* path, size_t size,
   weir_mapping_t* mapping = make();
   if (!mapping) return weir_out_of_memory();
   weir_status_t* status = map_shared(path, local, size, mapping);
-  if (status) weir_free(mapping);
+  if (status) weir_mapping_release(mapping);
   else *out_mapping = mapping;
   return status;
 }
@@ -115,7 +116,8 @@ weir_mapping_t* weir_mapping_retain(weir_mapping_t* mapping) {
 
 void weir_mapping_release(weir_mapping_t* mapping) {
   if (!mapping || !weir_ref_dec(&mapping->ref)) return;
-  if (!mapping->is_borrowed) munmap(mapping->data, mapping->size);
+  if (!mapping->is_borrowed && mapping->data) munmap(mapping->data, mapping->size);
+  weir_guard_remove(mapping->guard);
   weir_free(mapping);
 }
 
@@ -138,4 +140,10 @@ weir_status_t* weir_mapping_to_tensor(weir_mapping_t* take_mapping, weir_dtype_t
 
 bool weir_mapping_has(const weir_tensor_t* tensor) {
   return (tensor->root ? tensor->root : tensor)->deallocator == drop_shared;
+}
+
+weir_status_t* weir_mapping_check(const weir_tensor_t* tensor) {
+  const weir_tensor_t* root = tensor->root ? tensor->root : tensor;
+  if (!weir_mapping_has(root)) return NULL;
+  return weir_guard_check(((const weir_mapping_t*)root->deallocator_arg)->guard);
 }

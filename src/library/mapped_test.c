@@ -138,6 +138,26 @@ static void test_a_table_outlives_its_session(void** state) {
   assert_float_equal(fetch(w, sum), 1.0f * WIDTH * USED, 0);
 }
 
+// As when the disk is full: the process lives, and is told until the file is mapped anew.
+static void test_pages_that_are_gone(void** state) {
+  world_t* w = *state;
+  weir_scope_t* s = w->b.s;
+  float value = 0;
+  weir_edge_t table = weir_mapped_variable(s, "table", w->file, WEIR_SHAPE(ROWS, WIDTH));
+  weir_edge_t sum = sum_of(s, table);
+  weir_node_t *add = add_one(s, table), *map = weir_scope_variable_at(s, 0).initializer;
+  start(w);
+  run(w, add);
+  assert_int_equal(truncate(w->file, (off_t)ROWS / 2 * PAGE), 0);
+  check_error(weir_session_fetch_float(w->session, sum, &value), WEIR_DATA_LOSS, w->file);
+  check_error(weir_session_run_target(w->session, add), WEIR_DATA_LOSS, "the disk is full");
+  check_error(weir_session_run_target(w->session, map), WEIR_INVALID_ARGUMENT, "has 134217728");
+  assert_int_equal(truncate(w->file, (off_t)ROWS * PAGE), 0);
+  run(w, map);
+  assert_float_equal(fetch(w, sum), 1.0f * WIDTH, 0);  // one of the rows is in the first half
+  run(w, add);
+}
+
 // ---- training ----
 
 static void test_slots_lie_beside(void** state) {
@@ -369,6 +389,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
       TEST(test_only_the_pages_of_rows_are_touched),
       TEST(test_a_table_outlives_its_session),
+      TEST(test_pages_that_are_gone),
       TEST(test_slots_lie_beside),
       TEST(test_slots_that_are_not_zero),
       TEST(test_reads_are_snapshots),

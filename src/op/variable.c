@@ -179,11 +179,20 @@ static weir_status_t* own(const weir_variable_t* variable, weir_tensor_t** tenso
   return NULL;
 }
 
+static weir_status_t* copy_of_file(const weir_tensor_t* tensor, weir_tensor_t** out_tensor) {
+  WEIR_TRY(weir_tensor_copy(tensor, out_tensor));
+  weir_status_t* status = weir_mapping_check(tensor);
+  if (!status) return NULL;
+  weir_tensor_release(*out_tensor);
+  *out_tensor = NULL;
+  return status;
+}
+
 weir_status_t* weir_variable_snapshot(weir_variable_t* variable, weir_tensor_t** out_tensor) {
   weir_status_t* status = NULL;
   weir_mutex_lock(&variable->mu);
   const bool is_in_file = variable->tensor && weir_mapping_has(variable->tensor);
-  if (is_in_file) status = weir_tensor_copy(variable->tensor, out_tensor);
+  if (is_in_file) status = copy_of_file(variable->tensor, out_tensor);
   else *out_tensor = weir_tensor_retain(variable->tensor);
   weir_mutex_unlock(&variable->mu);
   return status;
@@ -207,7 +216,7 @@ static weir_status_t* write_locked(weir_variable_t* variable, const weir_tensor_
                        "a variable of shape %s that lies in a file cannot be assigned shape %s",
                        weir_tensor_shape_text(tensor, had), weir_tensor_shape_text(value, got));
   memmove(tensor->data, value->data, (size_t)value->count * weir_dtype_size(variable->dtype));
-  return NULL;
+  return weir_mapping_check(tensor);
 }
 
 weir_status_t* weir_variable_assign(weir_variable_t* variable, weir_tensor_t* take_tensor) {
@@ -230,7 +239,8 @@ weir_status_t* weir_variable_make_sole_locked(weir_variable_t* variable, const c
   if (!variable->tensor) {
     return WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized value %s", what);
   }
-  if (weir_tensor_is_sole(variable->tensor) || weir_mapping_has(variable->tensor)) return NULL;
+  if (weir_mapping_has(variable->tensor)) return weir_mapping_check(variable->tensor);
+  if (weir_tensor_is_sole(variable->tensor)) return NULL;
   weir_tensor_t* copy = NULL;
   WEIR_TRY(weir_tensor_copy(variable->tensor, &copy));
   copy->is_variable = variable->is_ref;

@@ -89,10 +89,13 @@ static weir_status_t* open_source(weir_kernel_ctx_t* ctx, source_t* source) WEIR
   return status;
 }
 
-static void close_source(source_t* source) WEIR_NO_THREAD_SAFETY {
+static weir_status_t* close_source(source_t* source,
+                                   weir_status_t* take_status) WEIR_NO_THREAD_SAFETY {
+  if (!take_status) take_status = weir_mapping_check(source->tensor);
   if (source->is_locked) weir_mutex_unlock(&source->variable->mu);
   else weir_tensor_release(source->tensor);
   weir_resource_release(&source->variable->base);
+  return take_status;
 }
 
 static int64_t product(const int64_t* dims, int begin, int end) {
@@ -193,8 +196,7 @@ static weir_status_t* gather(weir_kernel_ctx_t* ctx) {
                          product(params->dims, (int)batch_dims + 1, params->rank));
 done:
   weir_tensor_release(scratch);
-  close_source(&source);
-  return status;
+  return close_source(&source, status);
 }
 
 static weir_status_t* gather_shape(weir_shape_ctx_t* ctx) {
@@ -339,8 +341,7 @@ static weir_status_t* gather_nd(weir_kernel_ctx_t* ctx) {
                          product(params->dims, (int)depth, params->rank));
 done:
   weir_tensor_release(scratch);
-  close_source(&source);
-  return status;
+  return close_source(&source, status);
 }
 
 static weir_status_t* gather_nd_shape(weir_shape_ctx_t* ctx) {
