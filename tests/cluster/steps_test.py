@@ -155,6 +155,29 @@ def test_nothing_to_run_is_an_error(server):
     client.close()
 
 
+@pytest.mark.parametrize('later', [0, 1, 5000])
+def test_a_repeated_step_is_taken_once(server, later):
+    """However many others there were in between."""
+    from messages import Client, code_of
+    client = Client(server.address)
+    graph = tf.Graph()
+    with graph.as_default():
+        v = tf1.get_variable('v', [], initializer=tf1.zeros_initializer(), use_resource=True)
+        tf.identity(v.assign_add(1.0), name='added')
+        start, value = v.initializer.name, v.value().name
+    handle = client.CreateSession(graph_def=graph.as_graph_def()).session_handle
+    client.RunStep(session_handle=handle, target=[start])
+    first = np.random.default_rng().integers(1, 2**62)
+    client.RunStep(session_handle=handle, fetch=['added:0'], request_id=first)
+    for i in range(later):
+        client.RunStep(session_handle=handle, target=[start.replace('Assign', 'Initializer/zeros')], request_id=first + 1 + i)
+    code, message = code_of(client.RunStep, session_handle=handle, fetch=['added:0'], request_id=first)
+    assert code == 'ABORTED' and 'seen before' in message
+    assert tf.make_ndarray(client.RunStep(session_handle=handle, fetch=[value]).tensor[0].tensor) == 1
+    client.CloseSession(session_handle=handle)
+    client.close()
+
+
 # ---- callables ----
 
 def test_make_callable(any_server):

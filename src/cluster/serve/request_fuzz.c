@@ -129,9 +129,8 @@ static void forget(void) {
   call_named("DeleteWorkerSession", false);
   call_named("Reset", false);
   weir_task_end_all_steps(task);
-  weir_mutex_lock(&task->request_ids.mu);
-  memset(task->request_ids.ids, 0, sizeof(task->request_ids.ids));
-  weir_mutex_unlock(&task->request_ids.mu);
+  weir_request_ids_clear(&task->request_ids);
+  weir_request_ids_clear(&task->receive_ids);
   session_handle[0] = graph_handle[0] = partial_handle[0] = 0;
 }
 

@@ -14,9 +14,11 @@
 
 enum {
   WAITING_THREADS = 17,
-  WAITING_LIMIT = 2000,     // beyond, requests queue
-  EXTRA_THREADS = 256,      // for what else there is to do while long kernels hold the others
-  HOLD_LIMIT_S = 10,        // so long steps wait at the gate while one takes variables
+  WAITING_LIMIT = 2000,  // beyond, requests queue
+  EXTRA_THREADS = 256,   // for what else there is to do while long kernels hold the others
+  HOLD_LIMIT_S = 10,     // so long steps wait at the gate while one takes variables
+  REQUESTS_KNOWN = 1 << 16,
+  RECEIVES_KNOWN = 1 << 12,
   CHANNEL_LIMIT = 1 << 16,  // clients may name any address in a cluster definition of their own
 };
 
@@ -83,12 +85,13 @@ weir_status_t* weir_task_create(weir_task_options_t* options, weir_task_t** out_
   if (!task) return weir_out_of_memory();
   weir_mutex_init(&task->mu);
   weir_cond_init(&task->waited);
-  weir_request_ids_init(&task->request_ids);
   weir_same_host_init(&task->same_host);
   weir_transfer_log_init(&task->transfers);
   task->channels.owns_keys = true;
   task->steps.owns_keys = true;
-  weir_status_t* status = init(task, options);
+  weir_status_t* status = weir_request_ids_init(&task->request_ids, REQUESTS_KNOWN);
+  if (!status) status = weir_request_ids_init(&task->receive_ids, RECEIVES_KNOWN);
+  if (!status) status = init(task, options);
   if (status) {
     weir_task_destroy(task);
     return status;
@@ -118,6 +121,7 @@ void weir_task_destroy(weir_task_t* task) {
   free_tls(&task->tls);
   weir_rpc_token_free(task->token);
   weir_request_ids_free(&task->request_ids);
+  weir_request_ids_free(&task->receive_ids);
   weir_same_host_free(&task->same_host);
   weir_transfer_log_free(&task->transfers);
   weir_gate_destroy(task->gate);

@@ -33,7 +33,8 @@ typedef struct weir_task_t {
   char* token;                // that calls from and to peers bear; NULL: none
   const char *place, *rates;  // weir_task_options_t's
   uint64_t max_message_size, max_graph_size;
-  weir_request_ids_t request_ids;
+  weir_request_ids_t request_ids;  // of what changes something: steps, what prepares them
+  weir_request_ids_t receive_ids;  // of RecvTensor, of which a step may have thousands
   weir_same_host_t same_host;
   weir_transfer_log_t transfers;
   struct weir_collectives_t* collectives;

@@ -197,7 +197,7 @@ void weir_handle_recv_tensor(void* self, weir_rpc_call_t* call) {
   weir_status_t* status = weir_wire_check(&reader, "RecvTensorRequest");
   weir_same_host_wish_t wish = weir_same_host_wish(&worker->task->same_host, options);
   if (!status && !wish.again) status = check_key(worker->task, key);
-  if (!status) status = weir_request_ids_add(&worker->task->request_ids, request_id, "RecvTensor");
+  if (!status) status = weir_request_ids_add(&worker->task->receive_ids, request_id, "RecvTensor");
   receive_t* receive = status ? NULL : weir_calloc(1, sizeof(*receive));
   if (receive) {
     receive->worker = worker;
