@@ -32,6 +32,7 @@ typedef struct lead_t {
   atomic_int users;
   atomic_bool is_done;
   atomic_bool is_leader;  // always, without a lease
+  atomic_bool is_over;    // the term: the lease was lost since it began, perhaps had again
 } lead_t;
 
 static void release(lead_t* l) {
@@ -67,6 +68,18 @@ static bool is_at_last(const lead_t* l) { return l->last_step > 0 && l->step >= 
 
 static bool has_lease(const lead_t* l) { return l->sync.lease.is_held.node != NULL; }
 
+static void cancel(lead_t* l) {
+  pthread_mutex_lock(&l->mu);
+  weir_cancellation_cancel(l->cancellation);
+  pthread_mutex_unlock(&l->mu);
+}
+
+static void learn(lead_t* l, bool is_held) {
+  if (!atomic_exchange(&l->is_leader, is_held) || is_held) return;
+  atomic_store(&l->is_over, true);
+  cancel(l);
+}
+
 // What cannot be asked has not changed.
 static void ask(lead_t* l) {
   weir_tensor_t* value = NULL;
@@ -74,27 +87,37 @@ static void ask(lead_t* l) {
   const weir_run_options_t options = {.timeout_ms = ASK_TIMEOUT_MS};
   if (!has_lease(l)) return;
   weir_status_t* status = weir_session_run_with(l->session, &spec, &options, &value, NULL, NULL);
-  if (!status) atomic_store(&l->is_leader, *(const bool*)weir_tensor_data(value));
+  if (!status) learn(l, *(const bool*)weir_tensor_data(value));
   weir_tensor_release(value);
   weir_status_destroy(status);
 }
 
-static void cancel(lead_t* l) {
-  pthread_mutex_lock(&l->mu);
-  weir_cancellation_cancel(l->cancellation);
-  pthread_mutex_unlock(&l->mu);
-}
-
-// Waits for the lease, or for a stop. What the last term was cancelled by is not this one's.
-static weir_status_t* begin_term(lead_t* l) {
+// What the last term was ended by is not this one's.
+static weir_status_t* renew(lead_t* l) {
   weir_cancellation_t* fresh = NULL;
-  while (!atomic_load(&l->is_leader) && !weir_coordinator_wait(l->coordinator, LOOK_MS)) continue;
-  if (!has_lease(l)) return NULL;
   WEIR_TRY(weir_cancellation_create(&fresh));
   pthread_mutex_lock(&l->mu);
   weir_cancellation_destroy(l->cancellation);
   l->cancellation = fresh;
+  atomic_store(&l->is_over, false);
   pthread_mutex_unlock(&l->mu);
+  return NULL;
+}
+
+// False: a stop was asked for.
+static bool await_lease(lead_t* l) {
+  while (!atomic_load(&l->is_leader)) {
+    if (weir_coordinator_wait(l->coordinator, LOOK_MS)) return false;
+  }
+  return !weir_coordinator_should_stop(l->coordinator);
+}
+
+// One that is lost as the term begins is waited for again.
+static weir_status_t* begin_term(lead_t* l) {
+  while (has_lease(l) && await_lease(l)) {
+    WEIR_TRY(renew(l));
+    if (atomic_load(&l->is_leader)) break;
+  }
   return NULL;
 }
 
@@ -149,7 +172,7 @@ static weir_status_t* rejoin(lead_t* l, weir_status_t* take_status) {
     weir_status_destroy(take_status);
     if (weir_coordinator_wait(l->coordinator, l->pause_ms)) return NULL;
     ask(l);
-    take_status = atomic_load(&l->is_leader) ? begin(l) : NULL;
+    take_status = atomic_load(&l->is_over) ? NULL : begin(l);
   }
   return take_status;
 }
@@ -160,7 +183,7 @@ static bool is_at_end(const lead_t* l) {
 
 // What a step ends with once a stop is requested, or the lease is lost, says nothing.
 static weir_status_t* unless_stopping(const lead_t* l, weir_status_t* take_status) {
-  const bool is_led = atomic_load(&l->is_leader) && !weir_coordinator_should_stop(l->coordinator);
+  const bool is_led = !atomic_load(&l->is_over) && !weir_coordinator_should_stop(l->coordinator);
   if (!take_status || is_led) return take_status;
   weir_status_destroy(take_status);
   return NULL;
@@ -170,7 +193,7 @@ static weir_status_t* lead_term(lead_t* l) {
   WEIR_TRY(begin_term(l));
   if (is_at_end(l)) return NULL;
   weir_status_t* status = rejoin(l, begin(l));
-  while (!status && !is_at_end(l) && atomic_load(&l->is_leader)) status = rejoin(l, advance(l));
+  while (!status && !is_at_end(l) && !atomic_load(&l->is_over)) status = rejoin(l, advance(l));
   return unless_stopping(l, status);
 }
 
@@ -197,9 +220,7 @@ static weir_status_t* watch(weir_coordinator_t* coordinator, void* arg) {
   const int64_t pause_ms = (int64_t)(1000 * (double)l->sync.lease.seconds / ASKS);
   int64_t left_ms = 0;  // to the next question
   while (!atomic_load(&l->is_done)) {
-    const bool was_leader = atomic_load(&l->is_leader);
     if (left_ms <= 0) ask(l);
-    if (was_leader && !atomic_load(&l->is_leader)) cancel(l);
     left_ms = left_ms > 0 ? left_ms - LOOK_MS : pause_ms;
     if (weir_coordinator_wait(coordinator, LOOK_MS)) break;
   }
