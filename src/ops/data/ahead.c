@@ -20,8 +20,7 @@ void weir_ahead_stop(weir_ahead_t* ahead) {
   if (!ahead->is_made) return;
   if (ahead->cancel) weir_cancel_start(ahead->cancel);
   weir_mutex_lock(&ahead->monitor.mu);
-  while (ahead->is_running || ahead->pending > 0)
-    weir_cond_wait(&ahead->monitor.changed, &ahead->monitor.mu);
+  while (ahead->running > 0) weir_cond_wait(&ahead->monitor.changed, &ahead->monitor.mu);
   weir_mutex_unlock(&ahead->monitor.mu);
   while (ahead->head) {
     weir_ahead_entry_t* entry = ahead->head;
@@ -33,46 +32,57 @@ void weir_ahead_stop(weir_ahead_t* ahead) {
   ahead->is_made = false;
 }
 
-// ---- the thread ----
+// ---- the threads ----
 
-static bool wait_for_room(weir_ahead_t* ahead) {
-  weir_cancel_token_t token = weir_monitor_enter(&ahead->monitor, ahead->cancel);
-  ahead->is_waiting = true;
-  if (ahead->is_paused) weir_cond_broadcast(&ahead->monitor.changed);
-  while ((ahead->count >= ahead->limit || ahead->is_paused) &&
-         weir_monitor_wait(&ahead->monitor, ahead->cancel))
-    continue;
-  ahead->is_waiting = false;
-  bool has_room =
-      !ahead->is_paused && ahead->count < ahead->limit && !weir_cancel_is_cancelled(ahead->cancel);
-  weir_monitor_leave(&ahead->monitor, ahead->cancel, token);
-  return has_room;
+static bool may_pull_locked(const weir_ahead_t* ahead) {
+  return ahead->count < ahead->limit && !ahead->is_pulling && !ahead->is_paused;
 }
 
-static void append(weir_ahead_t* ahead, weir_ahead_entry_t* entry, bool is_ready) {
-  weir_mutex_lock(&ahead->monitor.mu);
+// Waits for this thread's turn to pull, which it has then; false: there is nothing more to pull.
+static bool wait_for_turn(weir_ahead_t* ahead) {
+  weir_cancel_token_t token = weir_monitor_enter(&ahead->monitor, ahead->cancel);
+  ++ahead->waiting;
+  if (ahead->is_paused) weir_cond_broadcast(&ahead->monitor.changed);
+  while (!may_pull_locked(ahead) && !ahead->is_ended &&
+         weir_monitor_wait(&ahead->monitor, ahead->cancel))
+    continue;
+  --ahead->waiting;
+  const bool is_mine =
+      may_pull_locked(ahead) && !ahead->is_ended && !weir_cancel_is_cancelled(ahead->cancel);
+  if (is_mine) ahead->is_pulling = true;
+  weir_monitor_leave(&ahead->monitor, ahead->cancel, token);
+  return is_mine;
+}
+
+static void append_locked(weir_ahead_t* ahead, weir_ahead_entry_t* entry, bool is_ready) {
   entry->is_ready = is_ready;
   if (ahead->tail) ahead->tail->next = entry;
   else ahead->head = entry;
   ahead->tail = entry;
   ++ahead->count;
-  ahead->pending += !is_ready;
-  weir_cond_broadcast(&ahead->monitor.changed);
+}
+
+// The turn is another's. NULL: there was no memory.
+static void end_turn(weir_ahead_t* ahead, weir_ahead_entry_t* entry, bool is_ready, bool is_last) {
+  weir_mutex_lock(&ahead->monitor.mu);
+  if (entry) append_locked(ahead, entry, is_ready);
+  else ahead->is_out_of_memory = true;
+  ahead->is_pulling = false;
+  ahead->is_ended = ahead->is_ended || is_last;
+  if (is_ready || is_last || ahead->waiting) weir_cond_broadcast(&ahead->monitor.changed);
   weir_mutex_unlock(&ahead->monitor.mu);
 }
 
-// Pulls once; false when that was the last time.
-static bool pull(weir_ahead_t* ahead) {
+// Pulls once. Returns the entry if something is to be made of its element.
+static weir_ahead_entry_t* pull(weir_ahead_t* ahead) {
   int width = ahead->input->dataset->count;
   weir_ahead_entry_t* entry = weir_calloc(1, sizeof(*entry));
   weir_tensor_t** element = weir_element_create(width);
   if (!entry || !element) {
     weir_free(element);
     weir_free(entry);
-    weir_mutex_lock(&ahead->monitor.mu);
-    ahead->is_out_of_memory = true;
-    weir_mutex_unlock(&ahead->monitor.mu);
-    return false;
+    end_turn(ahead, NULL, false, true);
+    return NULL;
   }
   entry->ahead = ahead;
   entry->element = element;
@@ -85,25 +95,53 @@ static bool pull(weir_ahead_t* ahead) {
     weir_free(element);
     entry->element = NULL;
   }
-  append(ahead, entry, is_ready);
-  if (!is_ready) ahead->process(ahead->arg, entry);
-  return goes_on;
+  end_turn(ahead, entry, is_ready, !goes_on);
+  return is_ready ? NULL : entry;
+}
+
+static void run(void* arg);
+
+static weir_status_t* start_thread(weir_ahead_t* ahead) {
+  weir_mutex_lock(&ahead->monitor.mu);
+  ++ahead->running;
+  weir_mutex_unlock(&ahead->monitor.mu);
+  weir_status_t* status = weir_background_run(run, ahead);
+  if (!status) return NULL;
+  weir_mutex_lock(&ahead->monitor.mu);
+  --ahead->running;
+  weir_cond_broadcast(&ahead->monitor.changed);
+  weir_mutex_unlock(&ahead->monitor.mu);
+  return status;
+}
+
+// Another thread pulls while this one is busy. Where there is none to be had it does so later.
+static void get_help(weir_ahead_t* ahead) {
+  weir_mutex_lock(&ahead->monitor.mu);
+  const bool is_wanted = !ahead->waiting && !ahead->is_ended && may_pull_locked(ahead) &&
+                         ahead->running < ahead->at_once;
+  weir_mutex_unlock(&ahead->monitor.mu);
+  if (is_wanted) weir_status_destroy(start_thread(ahead));
+}
+
+static void finish(weir_ahead_entry_t* entry) {
+  weir_ahead_t* ahead = entry->ahead;
+  weir_mutex_lock(&ahead->monitor.mu);
+  entry->is_ready = true;
+  if (entry == ahead->head && ahead->takers) weir_cond_broadcast(&ahead->monitor.changed);
+  weir_mutex_unlock(&ahead->monitor.mu);
 }
 
 static void run(void* arg) {
   weir_ahead_t* ahead = arg;
-  while (wait_for_room(ahead) && pull(ahead)) continue;
+  while (wait_for_turn(ahead)) {
+    weir_ahead_entry_t* entry = pull(ahead);
+    if (!entry) continue;
+    get_help(ahead);
+    ahead->process(ahead->arg, entry);
+    finish(entry);
+  }
   weir_mutex_lock(&ahead->monitor.mu);
-  ahead->is_running = false;
-  weir_cond_broadcast(&ahead->monitor.changed);
-  weir_mutex_unlock(&ahead->monitor.mu);
-}
-
-void weir_ahead_ready(weir_ahead_entry_t* entry) {
-  weir_ahead_t* ahead = entry->ahead;
-  weir_mutex_lock(&ahead->monitor.mu);
-  entry->is_ready = true;
-  --ahead->pending;
+  --ahead->running;
   weir_cond_broadcast(&ahead->monitor.changed);
   weir_mutex_unlock(&ahead->monitor.mu);
 }
@@ -112,25 +150,25 @@ void weir_ahead_ready(weir_ahead_entry_t* entry) {
 
 static weir_status_t* start_once(weir_ahead_t* ahead) {
   if (ahead->is_started) return NULL;
-  ahead->is_running = true;
-  weir_status_t* status = weir_background_run(run, ahead);
-  if (status) ahead->is_running = false;
-  else ahead->is_started = true;
-  return status;
+  WEIR_TRY(start_thread(ahead));
+  ahead->is_started = true;
+  return NULL;
 }
 
 // The oldest entry when it is ready; NULL: cancelled, or there will be none.
 static weir_ahead_entry_t* take(weir_ahead_t* ahead, weir_cancel_t* cancel) {
   weir_cancel_token_t token = weir_monitor_enter(&ahead->monitor, cancel);
-  while ((ahead->head ? !ahead->head->is_ready : ahead->is_running) &&
+  ++ahead->takers;
+  while ((ahead->head ? !ahead->head->is_ready : ahead->running > 0) &&
          weir_monitor_wait(&ahead->monitor, cancel))
     continue;
+  --ahead->takers;
   weir_ahead_entry_t* entry = ahead->head && ahead->head->is_ready ? ahead->head : NULL;
   if (entry) {
     ahead->head = entry->next;
     if (!ahead->head) ahead->tail = NULL;
     --ahead->count;
-    weir_cond_broadcast(&ahead->monitor.changed);
+    if (ahead->waiting || ahead->takers) weir_cond_broadcast(&ahead->monitor.changed);
   }
   weir_monitor_leave(&ahead->monitor, cancel, token);
   return entry;
@@ -142,7 +180,7 @@ weir_status_t* weir_ahead_next(weir_ahead_t* ahead, weir_cancel_t* cancel, weir_
   weir_ahead_entry_t* entry = take(ahead, cancel);
   if (!entry && weir_cancel_is_cancelled(cancel))
     return WEIR_STATUS(CANCELLED, "Iterator was cancelled");
-  if (!entry) {  // the thread is gone: nobody else writes
+  if (!entry) {  // the threads are gone: nobody else writes
     *out_is_end = !ahead->is_out_of_memory;
     return ahead->is_out_of_memory ? weir_out_of_memory() : NULL;
   }
@@ -164,13 +202,13 @@ static void resume(void* arg) {
   weir_mutex_unlock(&ahead->monitor.mu);
 }
 
-// Waits until the thread does, and until all that was pulled is made.
+// Waits until all threads do: all that was pulled is made then.
 static weir_status_t* pause(weir_ahead_t* ahead, weir_cancel_t* cancel) {
   weir_cancel_token_t token = weir_monitor_enter(&ahead->monitor, cancel);
   ahead->is_paused = true;
   weir_cond_broadcast(&ahead->monitor.changed);
   bool is_busy = true;
-  do is_busy = (ahead->is_running && !ahead->is_waiting) || ahead->pending > 0;
+  do is_busy = ahead->running > ahead->waiting;
   while (is_busy && weir_monitor_wait(&ahead->monitor, cancel));
   weir_monitor_leave(&ahead->monitor, cancel, token);
   if (!is_busy) return NULL;
@@ -190,7 +228,7 @@ static weir_ahead_entry_t* create_entry(weir_ahead_t* ahead, weir_state_t* state
   if (entry) entry->element = weir_element_create(ahead->out_width);
   if (entry && entry->element) {
     entry->ahead = ahead;
-    append(ahead, entry, true);
+    append_locked(ahead, entry, true);  // nobody else is there yet
     return entry;
   }
   weir_free(entry);
@@ -226,7 +264,7 @@ void weir_ahead_state(weir_ahead_t* ahead, weir_state_t* state, weir_element_typ
     weir_state_defer(state, resume, ahead);
     if (!weir_state_is_good(state)) return;
   }
-  bool is_over = ahead->is_started && !ahead->is_running;  // nobody else writes these now
+  bool is_over = ahead->is_started && !ahead->running;  // nobody else writes these now
   // A walk that stopped for want of memory is not at its end, and must not seem so when restored.
   if (ahead->is_out_of_memory) weir_state_fail(state, weir_out_of_memory());
   weir_state_bool(state, "is_over", &is_over);

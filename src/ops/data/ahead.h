@@ -1,5 +1,9 @@
-// ahead.h — Elements made before they are asked for: a thread that pulls from an iterator, and a
-// queue in the order of the pulls. Thread-safe but for start and stop.
+// ahead.h — Elements made before they are asked for: threads that pull from an iterator, one at a
+// time, and a queue in the order of the pulls. Thread-safe but for start and stop.
+//
+// Whoever has pulled also makes something of the element, while another pulls: to hand it to a
+// thread of its own would cost as much as a small element does. For the same reason nobody is woken
+// who would only look and wait on.
 #ifndef WEIR_OPS_DATA_AHEAD_H_
 #define WEIR_OPS_DATA_AHEAD_H_
 
@@ -21,32 +25,34 @@ typedef struct weir_ahead_entry_t {
 
 struct weir_ahead_t {
   // Set before start.
-  weir_iterator_t* input;  // borrowed; pulled from by the thread alone until stop
+  weir_iterator_t* input;  // borrowed; pulled from by the threads alone until stop
   int out_width;           // components of what comes out
   int64_t limit;           // pulls that are under way or waiting to be asked for
-  // Optional, default: what was pulled comes out. Called on the thread with an element that is
-  // there; makes something of it, on any thread, and then calls weir_ahead_ready once.
+  int64_t at_once;         // threads; 0: one
+  // Optional, default: what was pulled comes out. Makes something of an element that is there.
   void (*process)(void* arg, weir_ahead_entry_t* entry);
   void* arg;
   // The rest is private.
   weir_monitor_t monitor;
-  weir_cancel_t* cancel;  // of the thread and of what |process| does
+  weir_cancel_t* cancel;  // of the threads and of what |process| does
   bool is_made, is_started;
-  bool is_running;                  // guarded by monitor: the thread, of which there is one
-  bool is_paused;                   // guarded by monitor: the thread shall not pull
-  bool is_waiting;                  // guarded by monitor: it does not
-  bool is_out_of_memory;            // guarded by monitor: that is why it ended
-  int64_t count;                    // guarded by monitor: entries in the queue
-  int64_t pending;                  // guarded by monitor: of those, the ones that are not ready
-  weir_ahead_entry_t *head, *tail;  // guarded by monitor
+  // Guarded by monitor:
+  int64_t running;        // threads
+  int64_t waiting;        // of those, the ones that wait until they may pull
+  int64_t takers;         // that wait for an element
+  bool is_pulling;        // one of the threads
+  bool is_paused;         // none shall pull
+  bool is_ended;          // likewise, for ever
+  bool is_out_of_memory;  // that is why
+  int64_t count;          // entries in the queue
+  weir_ahead_entry_t *head, *tail;
 };
 
 WEIR_MUST_USE weir_status_t* weir_ahead_init(weir_ahead_t* ahead, const weir_walk_t* walk);
-void weir_ahead_stop(weir_ahead_t* ahead);  // ends the thread and frees all; also when not made
-// The next element, in the order of the pulls. The first call starts the thread.
+void weir_ahead_stop(weir_ahead_t* ahead);  // ends the threads and frees all; also when not made
+// The next element, in the order of the pulls. The first call starts a thread.
 WEIR_MUST_USE weir_status_t* weir_ahead_next(weir_ahead_t* ahead, weir_cancel_t* cancel,
                                              weir_tensor_t** out, bool* out_is_end);
-void weir_ahead_ready(weir_ahead_entry_t* entry);
 
 // Hands over what was made ahead, elements of |components|. Where that is saved nobody pulls from
 // the iterator below, nor is anything being made, until the whole walk is: who calls hands that

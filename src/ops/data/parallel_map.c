@@ -1,7 +1,6 @@
 // parallel_map.c — ParallelMapDataset, V2: a function on several elements at a
 // time; results come in the order of the elements.
 #include "ops/data/ahead.h"
-#include "ops/data/background.h"
 #include "ops/data/map.h"
 
 typedef struct parallel_iterator_t {
@@ -9,47 +8,21 @@ typedef struct parallel_iterator_t {
   weir_ahead_t ahead;
 } parallel_iterator_t;
 
-// ---- a call ----
+enum { MOST_KEPT = 1 << 16 };
 
-typedef struct call_t {
-  weir_ahead_entry_t* entry;
-  parallel_iterator_t* iterator;
-} call_t;
-
-static void run_call(void* arg) {
-  call_t call = *(call_t*)arg;
-  weir_free(arg);
-  const weir_data_t* dataset = call.iterator->base.dataset;
+static void call_function(void* arg, weir_ahead_entry_t* entry) {
+  parallel_iterator_t* self = arg;
+  const weir_data_t* dataset = self->base.dataset;
   const weir_map_dataset_t* map = (const weir_map_dataset_t*)dataset;
-  weir_ahead_entry_t* entry = call.entry;
   int width = dataset->inputs[0]->count;
   weir_tensor_t** out = weir_element_create(dataset->count);
   weir_results_t results = {.count = dataset->count, .types = dataset->types, .items = out};
-  entry->status =
-      out ? weir_captured_call(&map->function, call.iterator->base.walk,
-                               call.iterator->ahead.cancel, entry->element, width, &results)
-          : weir_out_of_memory();
+  entry->status = out ? weir_captured_call(&map->function, self->base.walk, self->ahead.cancel,
+                                           entry->element, width, &results)
+                      : weir_out_of_memory();
   entry->status = weir_map_finish(dataset, entry->status, &entry->is_end);
   weir_element_free(entry->element, width);
   entry->element = out;
-  weir_ahead_ready(entry);
-}
-
-// The call waits for its function, so it has a thread that may.
-static void begin_call(void* arg, weir_ahead_entry_t* entry) {
-  call_t* call = weir_malloc(sizeof(*call));
-  weir_status_t* status = call ? NULL : weir_out_of_memory();
-  if (call) {
-    *call = (call_t){.entry = entry, .iterator = arg};
-    status = weir_background_run(run_call, call);
-  }
-  if (!status) return;
-  weir_free(call);
-  parallel_iterator_t* self = arg;
-  weir_element_free(entry->element, self->base.dataset->inputs[0]->count);
-  entry->element = NULL;
-  entry->status = status;
-  weir_ahead_ready(entry);
 }
 
 // ---- the iterator ----
@@ -59,8 +32,10 @@ static weir_status_t* parallel_start(weir_iterator_t* iterator) {
   WEIR_TRY(weir_iterator_open(iterator, 0));
   self->ahead.input = iterator->inputs[0];
   self->ahead.out_width = iterator->dataset->count;
-  self->ahead.limit = ((const weir_map_dataset_t*)iterator->dataset)->parallel_calls;
-  self->ahead.process = begin_call;
+  const int64_t calls = ((const weir_map_dataset_t*)iterator->dataset)->parallel_calls;
+  self->ahead.at_once = calls;
+  self->ahead.limit = calls < MOST_KEPT ? 2 * calls : calls;  // one that takes long holds up none
+  self->ahead.process = call_function;
   self->ahead.arg = self;
   return weir_ahead_init(&self->ahead, iterator->walk);
 }

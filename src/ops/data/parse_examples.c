@@ -1,7 +1,6 @@
 // parse_examples.c — ParseExampleDataset, V2: batches of Example messages as tensors, several at a
 // time; a component for each key, in the order of the keys.
 #include "ops/data/ahead.h"
-#include "ops/data/background.h"
 #include "ops/data/map.h"
 #include "ops/io/examples.h"
 #include "ops/ragged/ragged.h"
@@ -206,9 +205,8 @@ static weir_status_t* parse(const parse_t* self, weir_tensor_t* serialized, weir
 
 // ---- the iterator ----
 
-static void run_parse(void* arg) {
-  weir_ahead_entry_t* entry = arg;
-  const parse_iterator_t* self = entry->ahead->arg;
+static void parse_entry(void* arg, weir_ahead_entry_t* entry) {
+  const parse_iterator_t* self = arg;
   const parse_t* parser = (const parse_t*)self->base.dataset;
   const int width = parser->base.count;
   weir_tensor_t** out = weir_element_create(width);
@@ -216,17 +214,6 @@ static void run_parse(void* arg) {
   if (entry->status && out) weir_element_clear(out, width);
   weir_element_free(entry->element, 1);
   entry->element = out;
-  weir_ahead_ready(entry);
-}
-
-static void begin_parse(void* arg, weir_ahead_entry_t* entry) {
-  (void)arg;
-  weir_status_t* status = weir_background_run(run_parse, entry);
-  if (!status) return;
-  weir_element_free(entry->element, 1);
-  entry->element = NULL;
-  entry->status = status;
-  weir_ahead_ready(entry);
 }
 
 static weir_status_t* parse_start(weir_iterator_t* iterator) {
@@ -234,8 +221,8 @@ static weir_status_t* parse_start(weir_iterator_t* iterator) {
   WEIR_TRY(weir_iterator_open(iterator, 0));
   self->ahead.input = iterator->inputs[0];
   self->ahead.out_width = iterator->dataset->count;
-  self->ahead.limit = ((const parse_t*)iterator->dataset)->parallel_calls;
-  self->ahead.process = begin_parse;
+  self->ahead.limit = self->ahead.at_once = ((const parse_t*)iterator->dataset)->parallel_calls;
+  self->ahead.process = parse_entry;
   self->ahead.arg = self;
   return weir_ahead_init(&self->ahead, iterator->walk);
 }
