@@ -173,12 +173,12 @@ static weir_status_t* check_types(const text_state_t* s, const weir_lookup_table
 static weir_status_t* line_count(const text_state_t* s, const char* path, weir_view_t text,
                                  int64_t* out_count) {
   int64_t count = count_lines(text);
-  if (text.size == 0) return WEIR_STATUS(OUT_OF_RANGE, "Read less bytes than requested");
   if (s->vocab_size > count) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Invalid vocab_size in %s: expected %" PRId64 " but got %" PRId64, path,
                        s->vocab_size, count);
   }
+  if (text.size == 0) return WEIR_STATUS(OUT_OF_RANGE, "Read less bytes than requested");
   if (s->vocab_size == 0)
     return WEIR_STATUS(OUT_OF_RANGE, "Finished reading 0 of lines from %s", path);
   *out_count = s->vocab_size > 0 ? s->vocab_size : count;
