@@ -42,7 +42,8 @@ typedef struct loop_t {
   int64_t total;
   int64_t chunk_size;
   int64_t chunk_count;
-  weir_interrupt_t* interrupt;  // its caller's; NULL: none
+  weir_interrupt_t* interrupt;   // its caller's; NULL: none
+  weir_float_mode_t float_mode;  // its caller's: results do not depend on who helps
   _Atomic(int64_t) next_chunk;
   atomic_int helpers;   // workers inside this loop; incremented under the pool's mu
   bool is_linked;       // guarded by the pool's mu
@@ -207,8 +208,11 @@ static loop_t* join_locked(weir_pool_t* pool) {
 }
 
 static void help(weir_pool_t* pool, loop_t* loop) {
+  const weir_float_mode_t own_mode = weir_float_mode();
   weir_interrupt_t* before = weir_interrupt_set(loop->interrupt);
+  weir_float_mode_restore(loop->float_mode);
   run_chunks(loop);
+  weir_float_mode_restore(own_mode);
   weir_interrupt_set(before);
   // After this decrement |loop| may be gone. Sequentially consistent, as is the caller's increment
   // of |waiters| before it looks at |helpers|: one of the two sees the other.
@@ -410,6 +414,7 @@ static bool wait_for_task_locked(weir_pool_t* pool) {
 static void* extra_main(void* arg) {
   weir_pool_t* pool = arg;
   task_t task = {0};
+  weir_flush_subnormals();
   weir_mutex_lock(&pool->mu);
   while (wait_for_task_locked(pool)) {
     (void)pop_task_locked(pool, &task);
@@ -584,7 +589,8 @@ void weir_pool_for(weir_pool_t* pool, int64_t total, double cost_ns, weir_range_
                  .arg = arg,
                  .total = total,
                  .chunk_size = chunk_size,
-                 .interrupt = weir_interrupt_current()};
+                 .interrupt = weir_interrupt_current(),
+                 .float_mode = weir_float_mode()};
   loop.chunk_count = total / chunk_size + (total % chunk_size != 0);
   atomic_init(&loop.next_chunk, 0);
   atomic_init(&loop.helpers, 0);

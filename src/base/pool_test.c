@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/elastic.h"
 #include "base/interrupt.h"
+#include "base/subnormal.h"
 #include "testing/cmocka.h"
 
 #define ITEM_COUNT 20000
@@ -402,11 +403,51 @@ static void test_interrupted_loop_ends(void** state) {
   }
 }
 
+typedef struct modes_t {
+  atomic_int flushing;
+  atomic_int all;
+} modes_t;
+
+static void note_mode(void* arg, int64_t begin, int64_t end) {
+  modes_t* modes = arg;
+  volatile float smallest = 1e-38f;
+  const float tenth = smallest * 0.1f;  // subnormal
+  atomic_fetch_add(&modes->all, (int)(end - begin));
+  if (tenth == 0) atomic_fetch_add(&modes->flushing, (int)(end - begin));
+  usleep(100);  // the thread that helps comes before all is done
+}
+
+static void* assist_main(void* arg) {
+  for (int i = 0; i < 1000 && !weir_pool_assist(arg); ++i) usleep(100);
+  return NULL;
+}
+
+// All threads, the pool's own and one of the program that lends itself, take their caller's mode:
+// whether a result is subnormal or zero must not depend on which part of a loop it lies in.
+static void test_loops_have_their_callers_float_mode(void** state) {
+  (void)state;
+  const weir_float_mode_t before = weir_float_mode();
+  for (int flushes = 0; flushes < 2; ++flushes) {
+    weir_pool_t* pool = make_pool(3);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, assist_main, pool), 0);
+    if (flushes) weir_flush_subnormals();
+    modes_t modes = {0};
+    for (int i = 0; i < 20; ++i) weir_pool_for(pool, 100, 1e6, note_mode, &modes);
+    weir_float_mode_restore(before);
+    pthread_join(thread, NULL);
+    weir_pool_destroy(pool);
+    assert_int_equal(modes.all, 2000);
+    assert_int_equal(modes.flushing, flushes ? 2000 : 0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_create),
                                      cmocka_unit_test(test_elastic_tasks_do_not_wait),
                                      cmocka_unit_test(test_elastic_threads_stay_out),
                                      cmocka_unit_test(test_interrupted_loop_ends),
+                                     cmocka_unit_test(test_loops_have_their_callers_float_mode),
                                      cmocka_unit_test(test_for_covers),
                                      cmocka_unit_test(test_for_splits_when_it_pays),
                                      cmocka_unit_test(test_nested),

@@ -2,7 +2,7 @@
 // them, as TensorFlow's do: arithmetic with such numbers is a hundred times slower on many CPUs.
 //
 // A setting of the thread. Our own threads that run kernels keep it; on those of the program it
-// holds while they work on a step.
+// holds while they work on a step. A loop that a pool splits has its caller's on every thread.
 #ifndef WEIR_BASE_SUBNORMAL_H_
 #define WEIR_BASE_SUBNORMAL_H_
 

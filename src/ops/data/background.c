@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/subnormal.h"
 
 #define IDLE_NS 2000000000  // how long a thread waits for the next task
 
@@ -46,6 +47,7 @@ static bool wait_for_task(idle_t* self) {
 static void* thread_main(void* arg) {
   first_t first = *(first_t*)arg;
   weir_free(arg);
+  weir_flush_subnormals();
   idle_t self = {.fn = NULL};
   weir_cond_init(&self.wake);
   first.fn(first.arg);
