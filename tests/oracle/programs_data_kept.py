@@ -113,7 +113,7 @@ def cache_files_of_another(p):
 @program(8)
 def cache_files_refused(p):
     name, says = p.pick(('none/x', 'x_0.lockfile; No such file or directory'), ('locked', "cache lockfile already exists ('locked_0.lockfile')"),
-                        ('begun', 'To continue delete the above files.'), ('bad', None))
+                        ('begun', 'Existing cache files found: '), ('bad', None))
     p.write('locked_0.lockfile', b'by hand')
     p.write('begun_0.index', b'')
     p.write('bad.index', b'hello')

@@ -56,6 +56,7 @@ static weir_status_t* fill_table(weir_kernel_ctx_t* ctx, weir_lookup_table_t* ta
   weir_data_t* dataset = NULL;
   entries_t entries = {0};
   weir_tensor_t* columns[2] = {NULL, NULL};
+  WEIR_TRY(weir_lookup_table_check_initializable(table));
   WEIR_TRY(weir_dataset_of(weir_kernel_input(ctx, 1), &dataset));
   WEIR_TRY(check_entries(table, dataset));
   weir_status_t* status = consume_all(ctx, dataset, keep_entry, &entries);

@@ -139,7 +139,7 @@ static weir_status_t* read_field(csv_iterator_t* self, weir_tensor_t** out, bool
   const bool is_quoted = is_there && csv->uses_quotes && self->bytes.data[self->at] == '"';
   WEIR_TRY(is_quoted ? read_quoted(self, out_is_last) : read_plain(self, out_is_last));
   if (is_selected(self)) {
-    if (self->column >= csv->files.base.count) {
+    if (out && self->column >= csv->files.base.count) {
       fail(self, WEIR_STATUS(INVALID_ARGUMENT, "Expect %d fields but have more in record",
                              csv->files.base.count));
     } else if (out && !self->error) {
@@ -168,11 +168,11 @@ static weir_status_t* read_record(csv_iterator_t* self, weir_tensor_t** out, boo
   self->stream.offset += self->at;
   weir_status_t* error = self->error;
   self->error = NULL;
-  if (status || !out) {
+  if (status) {
     weir_status_destroy(error);
     return status;
   }
-  if (!error && *out_is_there && self->column < csv->files.base.count)
+  if (out && !error && *out_is_there && self->column < csv->files.base.count)
     error = WEIR_STATUS(INVALID_ARGUMENT, "Expect %d fields but have %lld in record",
                         csv->files.base.count, (long long)self->column);
   return error;
@@ -191,10 +191,11 @@ static weir_status_t* open_file(csv_iterator_t* self) {
   WEIR_TRY(weir_file_stream_open(csv->files.compression, csv->files.names[self->files.at],
                                  &self->stream));
   self->files.is_open = true;
-  bool has_header = true;
-  if (csv->has_header) WEIR_TRY(read_record(self, NULL, &has_header));
-  if (has_header) return NULL;
-  leave_file(self);
+  if (!csv->has_header) return NULL;
+  bool has_header = false;
+  weir_status_t* status = read_record(self, NULL, &has_header);
+  if (has_header && !status) return NULL;
+  weir_status_destroy(status);  // whoever asks again gets what follows the header
   return WEIR_STATUS(INVALID_ARGUMENT, "Can't read header of file");
 }
 

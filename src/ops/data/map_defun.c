@@ -59,10 +59,11 @@ static weir_status_t* put_empty(weir_kernel_ctx_t* ctx) {
     const weir_shape_t* shape = shapes->u.shapes[i];
     int64_t dims[WEIR_MAX_RANK + 1] = {0};
     weir_tensor_t* out = NULL;
-    for (int k = 0; k < shape->rank; ++k) dims[k + 1] = WEIR_MAX(shape->dims[k], 0);
-    WEIR_TRY(weir_kernel_output(ctx, i, 1 + WEIR_MAX(shape->rank, 0), dims, &out));
+    if (!weir_shape_is_full(shape)) continue;
+    memcpy(dims + 1, shape->dims, (size_t)shape->rank * sizeof(*dims));
+    WEIR_TRY(weir_kernel_output(ctx, i, 1 + shape->rank, dims, &out));
   }
-  return NULL;
+  return weir_kernel_check_outputs(ctx);
 }
 
 static weir_status_t* call_all(weir_kernel_ctx_t* ctx, const weir_captured_t* function,

@@ -276,11 +276,14 @@ static weir_status_t* initialize_locked(weir_lookup_table_t* t, const weir_tenso
   return NULL;
 }
 
+weir_status_t* weir_lookup_table_check_initializable(const weir_lookup_table_t* table) {
+  if (!table->config.is_mutable) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Table is not initializable: it is filled by inserting");
+}
+
 weir_status_t* weir_lookup_table_initialize(weir_lookup_table_t* table, const weir_tensor_t* keys,
                                             const weir_tensor_t* values) {
-  if (table->config.is_mutable) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Table is not initializable: it is filled by inserting");
-  }
+  WEIR_TRY(weir_lookup_table_check_initializable(table));
   WEIR_TRY(check_types(table, keys, values));
   weir_mutex_lock(&table->mu);
   weir_status_t* status = initialize_locked(table, keys, values);

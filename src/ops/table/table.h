@@ -39,6 +39,9 @@ WEIR_MUST_USE weir_status_t* weir_lookup_table_values_shape(const weir_lookup_ta
 
 int64_t weir_lookup_table_size(weir_lookup_table_t* table);  // 0 while not initialised
 
+// INVALID_ARGUMENT of a table that is filled by inserting only.
+WEIR_MUST_USE weir_status_t* weir_lookup_table_check_initializable(
+    const weir_lookup_table_t* table);
 // Fills a table that is filled once. A table that is filled already and has as many entries stays
 // as it is; FAILED_PRECONDITION otherwise, and when a key has two values.
 WEIR_MUST_USE weir_status_t* weir_lookup_table_initialize(weir_lookup_table_t* table,

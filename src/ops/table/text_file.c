@@ -17,7 +17,7 @@ typedef struct text_state_t {
   int64_t key_index;
   int64_t value_index;
   int64_t vocab_size;  // -1: all lines
-  int64_t offset;      // of line numbers
+  int64_t offset;      // of line numbers and, as in TensorFlow, of all that is int32
   char delimiter;
 } text_state_t;
 
@@ -81,7 +81,8 @@ static weir_status_t* column_of(const lines_t* lines, weir_view_t line, char del
 
 // ---- elements ----
 
-static weir_status_t* set_element(weir_tensor_t* t, int64_t at, weir_view_t text, int64_t line) {
+static weir_status_t* set_element(const text_state_t* s, weir_tensor_t* t, int64_t at,
+                                  weir_view_t text, int64_t line) {
   int64_t integer = 0;
   double real = 0;
   bool is_valid = true;
@@ -89,7 +90,7 @@ static weir_status_t* set_element(weir_tensor_t* t, int64_t at, weir_view_t text
     case WEIR_DTYPE_STRING: return weir_tensor_set_string(t, at, text.data, text.size);
     case WEIR_DTYPE_INT32:
       is_valid = weir_parse_int64(text, &integer) && integer >= INT32_MIN && integer <= INT32_MAX;
-      WEIR_TENSOR_DATA(t, int32_t)[at] = (int32_t)integer;
+      WEIR_TENSOR_DATA(t, int32_t)[at] = (int32_t)((uint64_t)integer + (uint64_t)s->offset);
       break;
     case WEIR_DTYPE_INT64:
       is_valid = weir_parse_int64(text, &integer);
@@ -123,7 +124,7 @@ static weir_status_t* read_element(const text_state_t* s, const lines_t* lines, 
     int64_t needed = (s->key_index > s->value_index ? s->key_index : s->value_index) + 1;
     WEIR_TRY(column_of(lines, line, s->delimiter, index, needed, &text));
   }
-  return set_element(t, lines->number, text, lines->number);
+  return set_element(s, t, lines->number, text, lines->number);
 }
 
 static weir_status_t* read_lines(const text_state_t* s, lines_t* lines, int64_t count,
@@ -206,6 +207,7 @@ static weir_status_t* fill_table(const text_state_t* s, weir_lookup_table_t* tab
 static weir_status_t* read_file(const text_state_t* s, weir_lookup_table_t* table,
                                 weir_view_t name) {
   weir_strbuf_t text = {0};
+  WEIR_TRY(weir_lookup_table_check_initializable(table));
   char* path = weir_strndup(name.data ? name.data : "", name.size);
   if (!path) return weir_out_of_memory();
   weir_status_t* status = weir_fs_read_all(path, &text);
