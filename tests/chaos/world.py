@@ -66,10 +66,13 @@ class World:
         environment = os.environ | {'WEIR_SAME_HOST': '0' if self.is_relayed else '1'}
         self.servers[job, i] = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
 
+    def command_of(self, i):
+        """Of a program."""
+        return [PROGRAM, 'train', self.targets[i], i, self.workers, self.ps, self.steps, self.directory,
+                'sync' if self.is_sync else 'async', *['lease'] * self.is_leased]
+
     def start_program(self, i):
-        command = [PROGRAM, 'train', self.targets[i], i, self.workers, self.ps, self.steps, self.directory,
-                   'sync' if self.is_sync else 'async', *['lease'] * self.is_leased]
-        process = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        process = subprocess.Popen([*map(str, self.command_of(i))], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.programs[i] = process
         if i in self.readers:
             self.readers[i].join()  # of the one before, which has ended

@@ -196,6 +196,7 @@ def run_one(options, lib, function, number, current, writer):
     name = f'{function.__name__}[{number}]'
     current.set(name)
     program = Program(function.__name__, number, options.seed)
+    program.number %= function.count  # with --times the cases that are counted come again, drawn otherwise
     program.is_about_memory = function.__module__ == 'programs_alias'
     try:
         with program.graph.as_default():

@@ -380,6 +380,7 @@ def merges_of_what_is_alive(p):
     later = p.pick(raw.AddV2, raw.Mul)(x=first, y=first)
     for _ in range(p.pick(0, 2)):
         later = raw.Neg(x=later)
+    p.is_spread = False  # on several devices it is the copies that come first or later
     p.step(raw.Merge(inputs=[later, first, later][p.pick(0, 1):]).output)
 
 

@@ -46,5 +46,7 @@ def inferred(p):
     product = raw.QuantizedMatMul(a=left[0], b=right[0], min_a=left[1], max_a=left[2], min_b=right[1], max_b=right[2], Toutput=tf.qint32)
     small = raw.QuantizeDownAndShrinkRange(input=product[0], input_min=product[1], input_max=product[2], out_type=tf.quint8)
     relu = raw.QuantizedRelu(features=small[0], min_features=small[1], max_features=small[2], out_type=tf.quint8)
-    p.step(plain(product[0]), product[1], plain(small[0]), small[2], plain(relu[0]),
-           raw.Dequantize(input=relu[0], min_range=relu[1], max_range=relu[2], mode='MIN_FIRST'))
+    p.step(plain(product[0]), product[1], small[2])
+    near = (tf.cast(plain(small[0]), tf.float32), tf.cast(plain(relu[0]), tf.float32),
+            raw.Dequantize(input=relu[0], min_range=relu[1], max_range=relu[2], mode='MIN_FIRST'))
+    p.step(*near, atol=1)  # a level more where a value is in the middle between two
