@@ -6,8 +6,8 @@ processes (world.py), to some of which, or to their network (network.py), someth
 step. Every step adds one to each variable and to the global step (tests/programs/chaos.c), so what must hold afterwards can be counted:
 
 - all programs come to the last step, in time;
-- a variable is as many as the global step, but for steps that were interrupted since the state was last restored: each of those may have
-  been taken in part;
+- a variable is as many as the global step, but for steps that were interrupted since the state was last restored, or before the checkpoint
+  that it was restored from: each of those may have been taken in part;
 - all elements of a variable are the same, and so are those of its checkpoints: nothing is written in half;
 - every checkpoint that is there can be read, and is of whole steps as the variables are.
 
@@ -20,6 +20,7 @@ step. Every step adds one to each variable and to the global step (tests/program
 import argparse
 import collections
 import random
+import re
 import statistics
 import sys
 import tempfile
@@ -79,20 +80,26 @@ def may_lead(world, line):
     return line.worker == 0 or (world.is_leased and line.worker is not None)
 
 
-def restored_at(world):
-    """When the state last went back to a checkpoint, or to the beginning: the chief's loop says so, unless it is new itself."""
-    latest, when, is_new = 0, 0, False
+def restored(world):
+    """When the state last went back to a checkpoint, or to the beginning, and to which step: the chief's loop says so, unless it is
+    new itself."""
+    latest, when, step, is_new = 0, 0, 0, False
     for line in world.seen():
         if line.text.startswith('going on at ') and 'what servers have' not in line.text:
-            when = line.time
+            when, step = line.time, int(re.search(r'step (\d+)', line.text)[1])
         elif line.text == 'started':
             is_new = is_new or may_lead(world, line)
         elif line.text.startswith('at '):
             at = int(line.text[3:])
             if is_new and may_lead(world, line):
-                when, is_new = line.time if at < latest - LATE else when, False
+                when, step, is_new = *((line.time, at) if at < latest - LATE else (when, step)), False
             latest = max(latest, at)
-    return when
+    return when, step
+
+
+def first_at(lines, step):
+    """When training first came to |step|."""
+    return min((line.time for line in lines if line.text.startswith('at ') and int(line.text[3:]) >= step), default=0.0)
 
 
 def interruptions(lines, since=0.0, until=float('inf')):
@@ -136,7 +143,10 @@ def check_progress(world):
 def check_end(world):
     """What the variables and the checkpoints are when all have ended; the largest difference."""
     lines = world.seen()
-    most = interruptions(lines, since=restored_at(world) - MARGIN)
+    when, checkpoint = restored(world)
+    most = interruptions(lines, since=when - MARGIN)
+    if when:  # a checkpoint has what was interrupted before it
+        most += interruptions(lines, until=min(first_at(lines, checkpoint), when - MARGIN))
     worst, step = check_whole('the variables', world.variables(), most, world.is_sync)
     if step < world.steps:
         raise Failure(f'the programs ended at step {step} of {world.steps}')
