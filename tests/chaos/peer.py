@@ -130,7 +130,7 @@ def play(drawn):
                 failure = str(e)
             lines = played.seen()
     recoveries = sum(line.text.startswith('going on at ') for line in lines)
-    print(f'{drawn}\n    {failure or "fine"}; {delay}', flush=True)
+    print(f'seed {drawn.seed}, {drawn.ps} ps, {fault.kind} at {fault.step}: {failure or delay}', flush=True)
     return Result(failure, 0, recoveries, 0, time.time() - began, [delay] if delay else [])
 
 
