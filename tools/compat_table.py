@@ -63,6 +63,7 @@ Known differences, seen by running TensorFlow's own Python tests against a serve
   the least number for int32 and int64, and for narrower types what the place in the tensor decides.
 - Requantize and QuantizeDownAndShrinkRange to quint8 count in 65,536ths of a level. TensorFlow's on x86-64 round on the way, and come to the
   next level where a value is within one or two such parts of the middle between both.
+- MapDefun without rows fails if the shape of any output is not fully declared, TensorFlow's only if such an output is read.
 - Xlogy of half and bfloat16 rounds once, TensorFlow's after the logarithm and again after the product.
 - A reference variable of one CPU that is read on another CPU of the process is read when its reader runs. TensorFlow hands the memory over
   as soon as the step begins: its reader sees what is written there, too, but not the variable's first value or its new size, if it gets

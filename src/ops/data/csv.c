@@ -195,8 +195,13 @@ static weir_status_t* open_file(csv_iterator_t* self) {
   bool has_header = false;
   weir_status_t* status = read_record(self, NULL, &has_header);
   if (has_header && !status) return NULL;
-  weir_status_destroy(status);  // whoever asks again gets what follows the header
-  return WEIR_STATUS(INVALID_ARGUMENT, "Can't read header of file");
+  if (weir_status_code(status) == WEIR_RESOURCE_EXHAUSTED) return status;
+  // Whoever asks again gets what follows the header.
+  weir_status_t* refused = WEIR_STATUS(INVALID_ARGUMENT, "Can't read header of file '%s': %s",
+                                       csv->files.names[self->files.at],
+                                       status ? weir_status_message(status) : "it is empty");
+  weir_status_destroy(status);
+  return refused;
 }
 
 static weir_status_t* csv_next(weir_iterator_t* iterator, weir_cancel_t* cancel,
