@@ -78,28 +78,35 @@ static bool parse_name(const char* name, uint64_t* out_host, int* out_process) {
   return read_hex(&text, &random) && !*text;
 }
 
-static bool is_abandoned(const char* name, const char* path) {
-  uint64_t by_host = 0;
-  int process = 0;
+// When a file was written, by the clock of the file system, which is not this host's where it is
+// shared; INT64_MIN: there is no such file, or that is not known.
+static int64_t modified_us(const char* path) {
   weir_file_info_t info = {0};
-  if (!parse_name(name, &by_host, &process)) return false;
   weir_status_t* status = weir_fs_info(path, &info);
-  bool is_file = !status && !info.is_directory;
+  const bool is_known = !status && !info.is_directory && info.modified_us > 0;
   weir_status_destroy(status);
-  if (!is_file) return false;
-  bool is_here = host && by_host == host;
-  if (is_here && kill(process, 0) != 0 && errno == ESRCH) return true;
-  bool is_own = is_here && process == getpid();
-  return !is_own && info.modified_us > 0 && weir_wall_clock_us() - info.modified_us > MAX_AGE_US;
+  return is_known ? info.modified_us : INT64_MIN;
 }
 
-static weir_status_t* clean(const char* directory, weir_names_t* names, weir_strbuf_t* path) {
+// |now_us| is when a file beside it was written just now.
+static bool is_abandoned(const char* name, const char* path, int64_t now_us) {
+  uint64_t by_host = 0;
+  int process = 0;
+  if (!parse_name(name, &by_host, &process)) return false;
+  const int64_t written_us = modified_us(path);
+  if (written_us == INT64_MIN) return false;
+  if (host && by_host == host) return kill(process, 0) != 0 && errno == ESRCH;
+  return now_us > written_us && now_us - written_us > MAX_AGE_US;
+}
+
+static weir_status_t* clean(const char* directory, int64_t now_us, weir_names_t* names,
+                            weir_strbuf_t* path) {
   WEIR_TRY(weir_fs_list(directory, names));
   for (size_t i = 0; i < names->count; ++i) {
     path->size = 0;
     weir_strbuf_printf(path, "%s/%s", directory, names->items[i]);
     WEIR_TRY(weir_strbuf_finish(path));
-    if (!is_abandoned(names->items[i], path->data)) continue;
+    if (!is_abandoned(names->items[i], path->data, now_us)) continue;
     weir_status_t* status = weir_fs_remove(path->data);
     if (weir_status_code(status) != WEIR_NOT_FOUND) WEIR_TRY(status);
     weir_status_destroy(status);  // another one was quicker
@@ -113,7 +120,8 @@ void weir_temporary_clean(const char* path) {
   weir_view_t parent = weir_path_parent(path);
   char* directory = parent.size ? weir_strndup(parent.data, parent.size) : weir_strdup(".");
   pthread_once(&host_once, find_host);
-  weir_status_t* status = directory ? clean(directory, &names, &scratch) : weir_out_of_memory();
+  weir_status_t* status =
+      directory ? clean(directory, modified_us(path), &names, &scratch) : weir_out_of_memory();
   if (status)
     WEIR_LOG(WARNING, "temporary files beside '%s' stay: %s", path, weir_status_message(status));
   weir_status_destroy(status);

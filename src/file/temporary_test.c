@@ -43,6 +43,26 @@ static void name_of_the_dead(char* out_name, size_t size) {
   close(ends[1]);
 }
 
+// What |written| says of the time counts, not this host's clock, which may be wrong.
+static void check_age(int written_days_old, int days_old, bool goes) {
+  const char* const name = "a.tempstate0123456789abcdef-1234-0123456789abcdef";
+  make_file("written", written_days_old);
+  make_file(name, days_old);
+  weir_temporary_clean(test_path("written"));
+  assert_int_equal(weir_fs_exists(test_path(name)), !goes);
+  if (!goes) CHECK_OK(weir_fs_remove(test_path(name)));
+  CHECK_OK(weir_fs_remove(test_path("written")));
+}
+
+static void test_whose_clock(void** state) {
+  (void)state;
+  check_age(0, 2, true);
+  check_age(9, 9, false);
+  check_age(-9, -9, false);
+  check_age(9, 0, false);
+  check_age(7, 9, true);
+}
+
 static void test_which_go(void** state) {
   (void)state;
   const struct {
@@ -81,7 +101,8 @@ static void test_which_go(void** state) {
   make_file(own_old.data, 9);
   assert_int_equal(mkdir(test_path(folder), 0700), 0);
   for (size_t i = 0; i < WEIR_COUNT_OF(cases); ++i) make_file(cases[i].name, cases[i].days_old);
-  weir_temporary_clean(test_path("m.index"));
+  make_file("written", 0);
+  weir_temporary_clean(test_path("written"));
   assert_false(weir_fs_exists(test_path(dead)));
   assert_true(weir_fs_exists(test_path(own.data)));
   assert_true(weir_fs_exists(test_path(own_old.data)));
@@ -187,7 +208,8 @@ static void test_no_directory(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {FILE_TEST(test_which_go), FILE_TEST(test_no_directory),
-                                     FILE_TEST(test_killed_v1), FILE_TEST(test_killed_state)};
+  const struct CMUnitTest tests[] = {FILE_TEST(test_which_go), FILE_TEST(test_whose_clock),
+                                     FILE_TEST(test_no_directory), FILE_TEST(test_killed_v1),
+                                     FILE_TEST(test_killed_state)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
