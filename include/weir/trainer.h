@@ -48,6 +48,7 @@ typedef struct weir_fit_result_t {
   bool is_resumed;
   bool is_cut;  // by a signal: a step was cancelled, of which some variables may have been updated
   int recoveries;  // times that servers were lost, and the loop went on
+  int unsaved;     // checkpoints that were left out: there was no space for them, or no time
 } weir_fit_result_t;
 
 enum { WEIR_FIT_MAX_FEEDS = 32 };

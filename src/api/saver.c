@@ -20,6 +20,7 @@ weir_saver_t* weir_saver_create_with(weir_scope_t* scope, const weir_saver_optio
     return NULL;
   }
   saver->max_to_keep = options->max_to_keep ? options->max_to_keep : DEFAULT_KEPT;
+  saver->is_sharded = options->is_sharded;
   saver->keep_best = options->keep_best;
   saver->higher_is_better = options->higher_is_better;
   saver->keep_every_seconds = options->keep_every_n_hours * 3600;
@@ -65,15 +66,17 @@ static weir_status_t* run_save(const weir_saver_t* saver, weir_session_t* sessio
   return status;
 }
 
-weir_status_t* weir_saver_note_written(weir_saver_t* saver, const weir_save_t* save) {
+weir_status_t* weir_saver_end(weir_saver_t* saver, const weir_save_t* save,
+                              weir_status_t* take_status) {
+  weir_saver_remove_leftovers(saver, save->path);
+  WEIR_TRY(take_status);
   WEIR_TRY(weir_saver_add_kept(saver, save->path, weir_saver_now(), save->metric));
   return weir_saver_update_state(saver, save->path);
 }
 
 weir_status_t* weir_saver_write(weir_saver_t* saver, weir_session_t* session,
                                 const weir_save_t* save) {
-  WEIR_TRY(run_save(saver, session, save));
-  return weir_saver_note_written(saver, save);
+  return weir_saver_end(saver, save, run_save(saver, session, save));
 }
 
 // Whether that is why a snapshot failed; then it is forgotten.
@@ -93,7 +96,7 @@ static weir_status_t* write_on_servers(weir_saver_t* saver, weir_session_t* sess
   weir_status_t* status = weir_saver_begin_snapshot(saver, session, save->path, &step);
   if (is_unknown_to_servers(&status)) return weir_saver_write(saver, session, save);
   if (!status) status = weir_saver_end_snapshot(session, step);
-  return status ? status : weir_saver_note_written(saver, save);
+  return weir_saver_end(saver, save, status);
 }
 
 // Consumes |take_path|.

@@ -1,6 +1,6 @@
 // saver.h — A saver from inside: its nodes (saver_graph.c), the thread that saves
-// (saver_background.c), the checkpoints it keeps (saver_keep.c, saver_best.c), and which of them a
-// run goes on from (saver_resume.c).
+// (saver_background.c), the checkpoints it keeps (saver_keep.c, saver_best.c), what others leave
+// (saver_leftovers.c), and which checkpoint a run goes on from (saver_resume.c).
 #ifndef WEIR_API_SAVER_H_
 #define WEIR_API_SAVER_H_
 
@@ -22,6 +22,7 @@ struct weir_saver_t {
   weir_edge_t saved;     // fetched: runs the saving nodes
   weir_edge_t* values;   // what these save; owned
   int value_count;
+  bool is_sharded;            // a folder of shards comes before each checkpoint
   weir_edge_t taken;          // fetched first of a snapshot: all values are read; no node: not made
   weir_node_t* restored;      // target: runs the assignments
   int max_to_keep;            // -1: all
@@ -49,8 +50,10 @@ typedef struct weir_save_t {
 // Writes the checkpoint, makes it the latest, and drops what is to go.
 WEIR_MUST_USE weir_status_t* weir_saver_write(weir_saver_t* saver, weir_session_t* session,
                                               const weir_save_t* save);
-// The second half of that: what there is to do when its files are written.
-WEIR_MUST_USE weir_status_t* weir_saver_note_written(weir_saver_t* saver, const weir_save_t* save);
+// The second half of that: what there is to do when its files are written or, says |take_status|,
+// are not.
+WEIR_MUST_USE weir_status_t* weir_saver_end(weir_saver_t* saver, const weir_save_t* save,
+                                            weir_status_t* take_status);
 
 // ---- saver_snapshot.c: sessions on servers ----
 
@@ -91,6 +94,11 @@ void weir_saver_forget(weir_saver_t* saver, const char* prefix);
 WEIR_MUST_USE weir_status_t* weir_saver_update_state(weir_saver_t* saver, const char* prefix);
 // Whether the checkpoint |kept| is in the directory of |prefix|; |*out_name| is its name there.
 bool weir_saver_is_beside(const weir_kept_t* kept, const char* prefix, const char** out_name);
+
+// ---- saver_leftovers.c ----
+
+// Removes what saves before this one, or this one, left of their shards; none is under way.
+void weir_saver_remove_leftovers(const weir_saver_t* saver, const char* prefix);
 
 // ---- saver_best.c ----
 

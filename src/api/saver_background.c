@@ -40,8 +40,8 @@ static void destroy(weir_saving_t* saving) {
 }
 
 static weir_status_t* end_snapshot(weir_saving_t* saving) {
-  weir_status_t* status = weir_saver_end_snapshot(saving->session, saving->step);
-  return status ? status : weir_saver_note_written(saving->saver, &saving->save);
+  return weir_saver_end(saving->saver, &saving->save,
+                        weir_saver_end_snapshot(saving->session, saving->step));
 }
 
 static void* write_main(void* arg) {

@@ -1,6 +1,6 @@
 // loop.h — A running training loop, as trainer.c (its steps), loop_chief.c (whether it is the
-// chief's), loop_begin.c (where it begins, and begins again) and loop_save.c (its checkpoints)
-// share it. Not public.
+// chief's), loop_begin.c (where it begins, and begins again), loop_save.c (its checkpoints) and
+// loop_events.c (its events) share it. Not public.
 #ifndef WEIR_LIBRARY_LOOP_H_
 #define WEIR_LIBRARY_LOOP_H_
 
@@ -17,6 +17,7 @@ typedef struct weir_fit_loop_t {
   weir_fit_state_t state;
   weir_fit_result_t result;
   weir_events_t* own_events;  // to be closed
+  double events_pause_until;  // seconds, when to look whether there is space for them; 0: there is
   weir_progress_t progress;
   int64_t taken;        // steps of this loop, and those before a resume
   int64_t step_before;  // state.step before the last step
@@ -59,8 +60,6 @@ WEIR_MUST_USE weir_status_t* weir_loop_ask(weir_fit_loop_t* loop, bool is_urgent
 WEIR_MUST_USE weir_status_t* weir_loop_await_save(weir_fit_loop_t* loop);
 // Lets another process be the chief.
 void weir_loop_resign(weir_fit_loop_t* loop);
-// Opens the events that a chief writes, unless they are open or not asked for.
-WEIR_MUST_USE weir_status_t* weir_loop_open_events(weir_fit_loop_t* loop);
 
 // ---- loop_begin.c ----
 
@@ -73,6 +72,16 @@ WEIR_MUST_USE weir_status_t* weir_loop_recover(weir_fit_loop_t* loop, weir_statu
 // Asks for the global step, where there is one; |state.step| is it then.
 WEIR_MUST_USE weir_status_t* weir_loop_count(weir_fit_loop_t* loop);
 WEIR_MUST_USE weir_status_t* weir_loop_read_step(const weir_tensor_t* value, int64_t* out_step);
+
+// ---- loop_events.c ----
+
+// Opens the events that a chief writes, unless they are open or not asked for.
+WEIR_MUST_USE weir_status_t* weir_loop_open_events(weir_fit_loop_t* loop);
+// Closes the loop's own.
+WEIR_MUST_USE weir_status_t* weir_loop_close_events(weir_fit_loop_t* loop);
+// Writes a number, or a serialised summary, of this step.
+WEIR_MUST_USE weir_status_t* weir_loop_scalar(weir_fit_loop_t* loop, const char* tag, float value);
+WEIR_MUST_USE weir_status_t* weir_loop_summary(weir_fit_loop_t* loop, const weir_tensor_t* summary);
 
 // ---- loop_save.c ----
 

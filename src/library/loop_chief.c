@@ -13,24 +13,6 @@ enum { ASKS = 4, LOOK_MS = 20 };  // in the time that a lease holds; between loo
 
 static bool has_lease(const weir_fit_loop_t* loop) { return loop->o->lease.is_held.node != NULL; }
 
-// ---- events ----
-
-// The graph goes with the loop's own events; who hands in events writes it there if he likes.
-weir_status_t* weir_loop_open_events(weir_fit_loop_t* loop) {
-  const weir_fit_options_t* o = loop->o;
-  if (!o->directory || o->events || loop->own_events || loop->is_worker) return NULL;
-  WEIR_TRY(weir_events_create(o->directory, &loop->own_events));
-  loop->state.events = loop->own_events;
-  return weir_events_graph(loop->own_events, weir_session_graph(loop->session));
-}
-
-static weir_status_t* close_events(weir_fit_loop_t* loop) {
-  weir_events_t* events = loop->own_events;
-  loop->own_events = NULL;
-  loop->state.events = loop->o->events;
-  return weir_events_close(events);
-}
-
 // ---- the lease ----
 
 static weir_status_t* ask(weir_fit_loop_t* loop, bool* out_is_held) {
@@ -53,7 +35,7 @@ weir_status_t* weir_loop_ask(weir_fit_loop_t* loop, bool is_urgent) {
   loop->is_worker = !is_held;
   if (!is_held) {
     weir_progress_note(&loop->progress, "no longer the chief", "another process has the lease");
-    return close_events(loop);
+    return weir_loop_close_events(loop);
   }
   loop->saved_at = loop->asked_at;  // what the chief before it saved is not known
   loop->saved_step = -1;

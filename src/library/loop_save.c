@@ -3,10 +3,10 @@
 // Between two steps the loop takes the values of the variables; a thread of the saver writes them
 // while steps go on. There is one at a time. Where this very step is to be saved, by its number or
 // because it is among the best, the loop waits for the one before; where it is time for some step
-// to be saved, that is done when the one before is written. What the thread could not write ends
-// the loop at its next step. Servers take the values between the steps of all workers; when steps
-// that have begun to write do not end in time, which says nothing about this loop, that is said and
-// the next save tries again.
+// to be saved, that is done when the one before is written. Servers take the values between the
+// steps of all workers. When steps that have begun to write do not end in time for that, or there
+// is no space for the files, that is said, and the next save tries again: what was trained is worth
+// more than a checkpoint of it. All other errors end the loop, and so does any of the last save.
 #include <math.h>
 #include <stdio.h>
 
@@ -22,8 +22,28 @@ weir_status_t* weir_loop_prefix(const weir_fit_loop_t* loop, char out[WEIR_LOOP_
 
 static bool has_saver(const weir_fit_loop_t* loop) { return loop->o->saver && !loop->is_worker; }
 
-static weir_status_t* save(weir_fit_loop_t* loop, bool in_background) {
+// Whether a later save may do what this one did not.
+static bool may_pass(const weir_status_t* status) {
+  const weir_code_t code = weir_status_code(status);
+  return code == WEIR_DEADLINE_EXCEEDED || code == WEIR_RESOURCE_EXHAUSTED;
+}
+
+// Goes on without the checkpoint, where that may be.
+static weir_status_t* do_without(weir_fit_loop_t* loop, weir_status_t* take_status) {
+  if (!may_pass(take_status)) return take_status;
+  weir_progress_note(&loop->progress, "a checkpoint was not saved",
+                     weir_status_message(take_status));
+  weir_status_destroy(take_status);
+  ++loop->result.unsaved;
+  loop->saved_step = -1;
+  loop->saved_at = weir_loop_now();
+  return NULL;
+}
+
+// The last one is waited for, and must succeed.
+static weir_status_t* save(weir_fit_loop_t* loop, bool is_last) {
   const weir_fit_options_t* o = loop->o;
+  const bool in_background = !is_last && !o->save_in_foreground;
   const double metric = (double)loop->metric;
   char prefix[WEIR_LOOP_PATH_SIZE];
   WEIR_TRY(weir_loop_count(loop));
@@ -33,13 +53,7 @@ static weir_status_t* save(weir_fit_loop_t* loop, bool in_background) {
   weir_status_t* status = weir_saver_save_with(
       o->saver, loop->session, prefix, loop->state.step,
       &(const weir_save_options_t){.metric = &metric, .in_background = in_background}, NULL);
-  if (in_background && weir_status_code(status) == WEIR_DEADLINE_EXCEEDED) {
-    weir_progress_note(&loop->progress, "a checkpoint was not saved", weir_status_message(status));
-    weir_status_destroy(status);
-    loop->saved_at = now;
-    return NULL;
-  }
-  WEIR_TRY(status);
+  if (status) return is_last ? status : do_without(loop, status);
   loop->saved_step = loop->state.step;
   loop->saved_at = in_background ? now : weir_loop_now();
   return NULL;
@@ -78,7 +92,7 @@ weir_status_t* weir_loop_save_when_due(weir_fit_loop_t* loop) {
   weir_saver_t* saver = loop->o->saver;
   if (!has_saver(loop)) return NULL;
   const bool is_busy = weir_saver_is_busy(saver);
-  if (!is_busy) WEIR_TRY(weir_saver_wait(saver));  // its error, if it had one
+  if (!is_busy) WEIR_TRY(do_without(loop, weir_saver_wait(saver)));  // its error, if it had one
   const bool is_step = is_step_due(loop);
   if (!is_step && !is_time_due(loop)) return NULL;
   if (is_busy && !is_step) {
@@ -87,19 +101,19 @@ weir_status_t* weir_loop_save_when_due(weir_fit_loop_t* loop) {
   }
   if (is_busy) {
     note_late(loop, "a checkpoint is due, and steps wait");
-    WEIR_TRY(weir_saver_wait(saver));
+    WEIR_TRY(do_without(loop, weir_saver_wait(saver)));
   } else {
     loop->is_save_late = false;
   }
-  return save(loop, !loop->o->save_in_foreground);
+  return save(loop, false);
 }
 
 // ---- the end ----
 
 weir_status_t* weir_loop_save(weir_fit_loop_t* loop) {
   if (!has_saver(loop)) return NULL;
-  WEIR_TRY(weir_saver_wait(loop->o->saver));
-  return save(loop, false);
+  WEIR_TRY(do_without(loop, weir_saver_wait(loop->o->saver)));
+  return save(loop, true);
 }
 
 weir_status_t* weir_loop_end_save(weir_fit_loop_t* loop, weir_status_t* take_status) {

@@ -251,13 +251,40 @@ static void test_loop(void** state) {
   close_world(&w);
 }
 
+// What killed saves of shards left goes with the next save, and nothing else does; not at all where
+// there are no shards.
+static void test_leftovers(void** state) {
+  (void)state;
+  static const struct {
+    const char* name;
+    bool goes;
+  } folders[] = {{"m-7_temp", true},  {"m-12_temp", true},  {"other-7_temp", false},
+                 {"m-x_temp", false}, {"mm-7_temp", false}, {"m-7_temp2", false},
+                 {"_temp", false},    {"m_temp", false}};
+  for (int is_sharded = 0; is_sharded < 2; ++is_sharded) {
+    world_t w = open_world();
+    check_ok(restart(&w, .is_sharded = is_sharded));
+    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); ++i) {
+      char name[64];
+      assert_int_equal(mkdir(path_in(&w, folders[i].name), 0700), 0);
+      snprintf(name, sizeof(name), "%s/part-00000-of-00002.index", folders[i].name);
+      write_file(&w, name, "half");
+    }
+    save(&w, 1, NAN);
+    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); ++i) {
+      struct stat info;
+      const bool is_there = stat(path_in(&w, folders[i].name), &info) == 0;
+      assert_int_equal(is_there, !(is_sharded && folders[i].goes));
+    }
+    close_world(&w);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_lowest),
-                                     cmocka_unit_test(test_highest_over_restarts),
-                                     cmocka_unit_test(test_killed_between),
-                                     cmocka_unit_test(test_damaged_file),
-                                     cmocka_unit_test(test_none),
-                                     cmocka_unit_test(test_hours_over_restarts),
-                                     cmocka_unit_test(test_loop)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_lowest),         cmocka_unit_test(test_highest_over_restarts),
+      cmocka_unit_test(test_killed_between), cmocka_unit_test(test_damaged_file),
+      cmocka_unit_test(test_none),           cmocka_unit_test(test_hours_over_restarts),
+      cmocka_unit_test(test_leftovers),      cmocka_unit_test(test_loop)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,8 +94,7 @@ static weir_status_t* note_loss(weir_fit_loop_t* loop, weir_tensor_t* value) {
                        weir_node_name(loop->loss.node), loop->loss.index,
                        weir_dtype_name(weir_tensor_dtype(value)), weir_tensor_rank(value));
   loop->state.loss = *(const float*)weir_tensor_data(value);
-  if (!loop->state.events) return NULL;
-  return weir_events_scalar(loop->state.events, "loss", loop->state.loss, loop->state.step);
+  return weir_loop_scalar(loop, "loss", loop->state.loss);
 }
 
 // The step read the global step at some moment, perhaps before it was counted. It is not said to
@@ -144,8 +143,7 @@ static weir_status_t* take_step(weir_fit_loop_t* loop) {
   status = weir_loop_run(loop, &spec, o->step_seconds, results);
   if (!status) status = note_step(loop, results[counter]);
   if (!status) status = note_loss(loop, results[0]);
-  if (!status && is_summary)
-    status = weir_events_add_summary(loop->state.events, results[1], loop->state.step);
+  if (!status && is_summary) status = weir_loop_summary(loop, results[1]);
   if (!status) status = check_loss(loop);
   const bool has_rows = count > 0 && weir_tensor_rank(feeds[0].tensor) > 0;
   if (has_rows) loop->progress.items += weir_tensor_dim(feeds[0].tensor, 0);
@@ -175,8 +173,7 @@ static weir_status_t* evaluate(weir_fit_loop_t* loop) {
   } else if (++loop->evaluations_bad >= o->patience && o->patience > 0) {
     weir_loop_stop(loop, WEIR_STOP_METRIC);
   }
-  if (!loop->state.events) return NULL;
-  return weir_events_scalar(loop->state.events, "metric", metric, loop->state.step);
+  return weir_loop_scalar(loop, "metric", metric);
 }
 
 static weir_status_t* check_steps(weir_fit_loop_t* loop) {
@@ -314,7 +311,7 @@ weir_status_t* weir_fit_with(weir_session_t* session, weir_node_t* step, weir_ed
   if (!status) status = catch_signals(&loop);
   if (!status) status = fit(&loop);
   restore_signals(&loop);
-  weir_status_t* closed = weir_events_close(loop.own_events);
+  weir_status_t* closed = weir_loop_close_events(&loop);
   if (status) weir_status_destroy(closed);
   else status = closed;
   loop.result.step = loop.state.step;
