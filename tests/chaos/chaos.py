@@ -19,6 +19,8 @@ step. Every step adds one to each variable and to the global step (tests/program
 """
 import argparse
 import collections
+import contextlib
+import pathlib
 import random
 import re
 import statistics
@@ -26,6 +28,7 @@ import sys
 import tempfile
 import time
 
+import disk
 import faults
 from world import Failure, World
 
@@ -55,17 +58,21 @@ class Round:
                 steps[i] = steps[i - 1]
         drawn = [Fault(rng.choice(kinds), step, rng.randrange(4), rng.choice([0, 0.1, 0.3, 1.0])) for step in steps]
         self.is_leased, self.is_relayed = rng.random() < 0.3, rng.random() < 0.2
+        self.has_disk = self.has_clocks = False
         self.meet(drawn)
 
     @property
     def steps(self):
-        return self.drawn_steps + 150 * self.is_leased  # so that a lease runs out before they are over
+        # So that a lease runs out, and a disk is free again, before they are over.
+        return self.drawn_steps + 150 * self.is_leased + 300 * self.has_disk
 
     def meet(self, met):
         """Has these faults in place of those drawn."""
         self.faults = met
         self.is_leased = self.is_leased or any(fault.kind in faults.LEASED for fault in met)
         self.is_relayed = self.is_relayed or any(fault.kind in faults.OF_NETWORKS for fault in met)
+        self.has_disk = self.has_disk or any(fault.kind in faults.OF_DISKS for fault in met)
+        self.has_clocks = self.has_clocks or any(fault.kind in faults.OF_CLOCKS for fault in met)
 
     def __str__(self):
         kind = 'synchronous' if self.is_sync else 'asynchronous'
@@ -104,7 +111,11 @@ def first_at(lines, step):
 
 def interruptions(lines, since=0.0, until=float('inf')):
     """How many steps may have been taken in part."""
-    return sum(since <= line.time <= until and (line.worker is None or line.text.startswith('lost a server')) for line in lines)
+    return sum(since <= line.time <= until and (is_fault(line) or line.text.startswith('lost a server')) for line in lines)
+
+
+def is_fault(line):
+    return line.worker is None and not line.text.startswith('damaged')
 
 
 def check_whole(what, variables, most, is_sync):
@@ -130,6 +141,14 @@ def check_checkpoints(world):
             raise Failure(f'the checkpoint {number} has global step {saved}')
 
 
+def check_nothing_else(world):
+    """In the directory: what saves that failed began is gone."""
+    known = re.compile(r'model\.ckpt-[0-9]+\.(index|data-[0-9]+-of-[0-9]+)|checkpoint|events\..*')
+    names = [path.name for path in pathlib.Path(world.directory).iterdir() if not known.fullmatch(path.name)]
+    if names:
+        raise Failure(f'there is also {", ".join(sorted(names))}')
+
+
 def check_progress(world):
     """After no fault is training further back than the newest checkpoint at that time."""
     newest = 0
@@ -151,6 +170,7 @@ def check_end(world):
     if step < world.steps:
         raise Failure(f'the programs ended at step {step} of {world.steps}')
     check_checkpoints(world)
+    check_nothing_else(world)
     check_progress(world)
     if world.newest() < world.steps:
         raise Failure(f'the newest checkpoint is of step {world.newest()} of {world.steps}')
@@ -186,8 +206,12 @@ def log_of(world):
 
 def play(drawn, verbose=False):
     began, failure, torn, times = time.time(), None, 0, []
-    with tempfile.TemporaryDirectory(prefix='weir_chaos.') as directory:
-        world = World(directory, drawn.ps, drawn.workers, drawn.steps, drawn.is_sync, drawn.is_leased, drawn.is_relayed)
+    with contextlib.ExitStack() as stack:
+        directory = stack.enter_context(tempfile.TemporaryDirectory(prefix='weir_chaos.'))
+        if drawn.has_disk:
+            stack.enter_context(disk.Disk(directory))
+        clocks = stack.enter_context(tempfile.TemporaryDirectory(prefix='weir_clocks.')) if drawn.has_clocks else None
+        world = World(directory, drawn.ps, drawn.workers, drawn.steps, drawn.is_sync, drawn.is_leased, drawn.is_relayed, clocks)
         world.began = began
         with world:
             try:

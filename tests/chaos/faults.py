@@ -2,10 +2,12 @@
 import signal
 import time
 
+import disk
 from world import UNSAVED, Failure
 
 LEASE = 0.4  # seconds, as tests/programs/chaos.c has them
 LATENCY = 0.05  # seconds, of a slow network, one way
+SKEW = 3 * 24 * 3600  # seconds by which a clock is wrong
 
 
 def kill_ps(world, i, seconds):
@@ -140,6 +142,36 @@ def slow_ps(world, i, seconds):
     _disturb(world, 'ps', i % world.ps, seconds, 'slow', LATENCY)
 
 
+def fill_disk(world, _, seconds):
+    """That of the checkpoints. At the end of training there must be space."""
+    disk.fill(world.directory)
+    time.sleep(seconds / 2)
+    disk.free(world.directory)
+
+
+def damage_checkpoint(world, i, seconds):
+    """The newest, just before it is needed."""
+    world.damage_newest(i)
+    world.note_damage()
+    _kill_server(world, 'ps', i % world.ps, seconds)
+
+
+def skew_ps(world, i, seconds):
+    _skew(world, 'ps', i % world.ps, seconds)
+
+
+def skew_worker(world, i, seconds):
+    """Its server and its program."""
+    _skew(world, 'worker', i % world.workers, seconds)
+
+
+def _skew(world, job, i, seconds):
+    """Ahead, and then behind what it was."""
+    world.set_clock(job, i, SKEW)
+    time.sleep(seconds)
+    world.set_clock(job, i, -SKEW)
+
+
 def _disturb(world, job, i, seconds, what, *args):
     world.network.do((job, i), what, *args)
     time.sleep(seconds)
@@ -147,6 +179,9 @@ def _disturb(world, job, i, seconds, what, *args):
 
 
 KINDS = {f.__name__: f for f in (kill_ps, kill_worker, kill_program, kill_chief, kill_host, kill_all, stop_ps, stop_worker, stop_program,
-                                 end_chief, end_program, lose_chief, cut_ps, cut_worker, hold_ps, hold_worker, slow_ps)}
+                                 end_chief, end_program, lose_chief, cut_ps, cut_worker, hold_ps, hold_worker, slow_ps,
+                                 fill_disk, damage_checkpoint, skew_ps, skew_worker)}
 LEASED = {'lose_chief'}  # what is survived with a lease only
 OF_NETWORKS = {'cut_ps', 'cut_worker', 'hold_ps', 'hold_worker', 'slow_ps'}
+OF_DISKS = {'fill_disk'}
+OF_CLOCKS = {'skew_ps', 'skew_worker'}

@@ -2,20 +2,22 @@
 import collections
 import os
 import pathlib
-import re
 import signal
+import struct
 import subprocess
 import sys
 import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import disk
 from network import Network
 from ports import free_ports
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get('WEIR_BUILD', ROOT / 'build' / 'dev'))
 PROGRAM = BUILD / 'tests' / 'programs' / 'chaos'
+WRONG_CLOCK = BUILD / 'tests' / 'programs' / 'wrong_clock.so'
 PATIENCE = float(os.environ.get('WEIR_CHAOS_PATIENCE', 100))  # seconds; whoever needs longer hangs
 
 UNSAVED = 'asked to end, but the state was not saved'
@@ -27,10 +29,12 @@ class Failure(Exception):
 
 
 class World:
-    def __init__(self, directory, ps, workers, steps, is_sync, is_leased=False, is_relayed=False):
+    def __init__(self, directory, ps, workers, steps, is_sync, is_leased=False, is_relayed=False, clocks=None):
         self.directory, self.ps, self.workers, self.steps, self.is_sync = directory, ps, workers, steps, is_sync
         self.is_leased = is_leased  # whoever has the lease is the chief, else worker 0
         self.is_relayed = is_relayed  # what servers are told goes through a network that can fail
+        self.clocks = clocks  # a directory of files that say how wrong the clock of each machine is; None: all are right
+        self.damaged = {}  # checkpoints, and which version of them
         tasks = [('ps', i) for i in range(ps)] + [('worker', i) for i in range(workers)]
         self.network, self.ports = None, dict(zip(tasks, zip(free_ports(len(tasks)), free_ports(len(tasks)))))
         addresses = [f'127.0.0.1:{outer}' for outer, _ in self.ports.values()]
@@ -42,9 +46,10 @@ class World:
     def __enter__(self):
         if self.is_relayed:
             self.network = Network(self.ports)
-        for job, count in (('ps', self.ps), ('worker', self.workers)):
-            for i in range(count):
-                self.start_server(job, i)
+        for job, i in self.ports:
+            if self.clocks:
+                self.set_clock(job, i, 0)
+            self.start_server(job, i)
         for i in range(self.workers):
             self.start_program(i)
         return self
@@ -60,10 +65,25 @@ class World:
 
     # ---- processes ----
 
+    def environment(self, job, i):
+        """Of processes on the machine of this task."""
+        if not self.clocks:
+            return dict(os.environ)
+        return os.environ | {'LD_PRELOAD': str(WRONG_CLOCK), 'WEIR_WRONG_CLOCK': self.clock_of(job, i)}
+
+    def clock_of(self, job, i):
+        return str(pathlib.Path(self.clocks, f'{job}-{i}'))
+
+    def set_clock(self, job, i, wrong_by):
+        """Whole seconds, of the programs that run as well."""
+        fd = os.open(self.clock_of(job, i), os.O_WRONLY | os.O_CREAT)
+        os.write(fd, struct.pack('q', wrong_by))
+        os.close(fd)
+
     def start_server(self, job, i):
         command = [BUILD / 'cli' / 'weir', 'server', f'--cluster={self.spec}', f'--job={job}', f'--task={i}', '--threads=1']
         command += [f'--port={self.ports[job, i][1]}'] * self.is_relayed
-        environment = os.environ | {'WEIR_SAME_HOST': '0' if self.is_relayed else '1'}
+        environment = self.environment(job, i) | {'WEIR_SAME_HOST': '0' if self.is_relayed else '1'}
         self.servers[job, i] = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
 
     def command_of(self, i):
@@ -72,7 +92,8 @@ class World:
                 'sync' if self.is_sync else 'async', *['lease'] * self.is_leased]
 
     def start_program(self, i):
-        process = subprocess.Popen([*map(str, self.command_of(i))], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        process = subprocess.Popen([*map(str, self.command_of(i))], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   env=self.environment('worker', i))
         self.programs[i] = process
         if i in self.readers:
             self.readers[i].join()  # of the one before, which has ended
@@ -94,6 +115,9 @@ class World:
 
     def note_fault(self, kind):
         return self._note(None, f'{kind} {self.newest()}')
+
+    def note_damage(self):
+        self._note(None, f'damaged {self.newest()}')
 
     def lose(self, i):
         """Kills program |i|, and forgets it: nobody starts it again."""
@@ -162,12 +186,23 @@ class World:
         return self.tell('show', self.targets[0], self.ps)
 
     def newest(self):
-        """The step of the newest checkpoint, as the state file says; 0: there is none."""
-        state = pathlib.Path(self.directory, 'checkpoint')
-        found = re.search(r'^model_checkpoint_path: ".*-([0-9]+)"$', state.read_text(), re.M) if state.exists() else None
-        return int(found[1]) if found else 0
+        """The step of the newest checkpoint that is whole, as the state file says; 0: there is none."""
+        return next((step for step in disk.listed(self.directory) if not self.is_damaged(step)), 0)
+
+    def is_damaged(self, step):
+        return step in self.damaged and self.damaged[step] == disk.version(self.directory, step)
+
+    def damage_newest(self, how):
+        """If there is one before it: from none, nobody goes on."""
+        step = self.newest()
+        version = disk.version(self.directory, step)
+        whole = [other for other in set(disk.listed(self.directory)) if not self.is_damaged(other)]
+        if len(whole) > 1 and disk.damage(self.directory, step, how):
+            self.damaged[step] = version
 
     def checkpoints(self):
         """All that are there: the step in the name, when it was written, what is in it."""
         for index in pathlib.Path(self.directory).glob('model.ckpt-*.index'):
-            yield int(index.stem.rpartition('-')[2]), index.stat().st_mtime, self.tell('read', index.with_suffix(''))
+            step = int(index.stem.rpartition('-')[2])
+            if not self.is_damaged(step):
+                yield step, index.stat().st_mtime, self.tell('read', index.with_suffix(''))
