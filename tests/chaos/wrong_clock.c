@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#pragma GCC visibility push(default)  // these stand in for the C library's
+
 static const volatile int64_t* wrong_by;
 
 __attribute__((constructor)) static void open_file(void) {
