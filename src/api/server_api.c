@@ -106,13 +106,13 @@ static weir_status_t* bind_address(const weir_server_options_t* options,
 
 // What travels in plain text, whoever sees it may use.
 static weir_status_t* load_token(const weir_server_options_t* options, const char* bound,
-                                 char** out_token) {
+                                 weir_rpc_token_t** out_token) {
   weir_rpc_address_t address;
   if (!options->token_file) return NULL;
   WEIR_TRY(weir_rpc_address_parse(bound, &address));
   if (!options->tls_cert && !weir_rpc_address_is_local(&address))
     WEIR_LOG(ERROR, "the token is sent in plain text to and from %s: use TLS (tls_cert)", bound);
-  return weir_rpc_token_load(options->token_file, out_token);
+  return weir_rpc_token_open(options->token_file, out_token);
 }
 
 // Graphs read and write files, as TensorFlow's do: who may send them should be known.
@@ -146,7 +146,7 @@ static weir_rpc_tls_t tls_of(const weir_server_options_t* options, bool is_clien
 static weir_status_t* start(const weir_server_options_t* options, weir_server_t* server) {
   weir_cluster_config_t config = {.job = NULL};
   weir_strbuf_t address = {0}, metrics = {0};
-  char* token = NULL;
+  weir_rpc_token_t* token = NULL;
   weir_status_t* status = weir_roots_add(options->file_roots);
   server->has_roots = !status && options->file_roots;
   if (!status) status = read_config(options, &config);
@@ -181,7 +181,7 @@ static weir_status_t* start(const weir_server_options_t* options, weir_server_t*
   weir_cluster_config_free(&config);
   weir_strbuf_free(&address);
   weir_strbuf_free(&metrics);
-  weir_rpc_token_free(token);
+  weir_rpc_token_release(token);
   return status;
 }
 
@@ -242,11 +242,11 @@ static weir_status_t* ask(const char* target, const weir_server_options_t* optio
   weir_rpc_loop_t* loop = NULL;
   weir_rpc_channel_t* channel = NULL;
   weir_rpc_channel_options_t channel_options = {.address = target};
-  char* token = NULL;
+  weir_rpc_token_t* token = NULL;
   if (options) channel_options.tls = tls_of(options, true);
   weir_status_t* status = weir_rpc_loop_create(NULL, &loop);
   if (!status && options && options->token_file)
-    status = weir_rpc_token_load(options->token_file, &token);
+    status = weir_rpc_token_open(options->token_file, &token);
   channel_options.token = token;
   if (!status) status = weir_rpc_channel_create(loop, &channel_options, &channel);
   if (!status) {
@@ -254,7 +254,7 @@ static weir_status_t* ask(const char* target, const weir_server_options_t* optio
                                         weir_clock_ns() + ASK_TIMEOUT_S * INT64_C(1000000000)};
     status = weir_rpc_channel_call(channel, path, weir_rpc_message_create(), &call, out_answer);
   }
-  weir_rpc_token_free(token);
+  weir_rpc_token_release(token);
   if (channel) weir_rpc_channel_destroy(channel);
   if (loop) weir_rpc_loop_destroy(loop);
   return status;

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "rpc/header.h"
 #include "rpc/server.h"
-#include "rpc/token.h"
 
 static void answer_task(weir_rpc_task_t* task);
 static void deadline_passed(weir_rpc_timer_t* timer);
@@ -149,7 +148,7 @@ static void reject(weir_rpc_call_t* call, weir_status_t* take_status) {
 
 // Probes of health bear no secrets and learn none.
 static weir_status_t* check_token(const weir_rpc_call_t* call) {
-  const char* token = call->server->token;
+  weir_rpc_token_t* token = call->server->token;
   weir_view_t given;
   if (!token || strcmp(call->path, WEIR_RPC_HEALTH_PATH) == 0) return NULL;
   if (!weir_rpc_call_metadata(call, "authorization", &given))

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/philox.h"
 #include "rpc/server.h"
-#include "rpc/token.h"
 
 #define NS_OF_MS ((int64_t)1000000)
 
@@ -273,8 +272,7 @@ weir_status_t* weir_rpc_channel_create(weir_rpc_loop_t* loop,
   set_names(channel, options->tls.server_name);
   if (options->tls.is_enabled || channel->address.is_tls)
     status = weir_rpc_tls_context_create(&options->tls, false, &channel->tls);
-  if (!status && options->token)
-    status = weir_rpc_token_header(options->token, &channel->authorization);
+  channel->token = weir_rpc_token_retain(options->token);
   if (status) goto done;
   *out_channel = channel;
   channel = NULL;
@@ -308,7 +306,7 @@ void weir_rpc_channel_destroy(weir_rpc_channel_t* channel) {
   while (channel->pending > 0) weir_cond_wait(&channel->cond, &channel->mu);
   weir_mutex_unlock(&channel->mu);
   weir_rpc_tls_context_destroy(channel->tls);
-  weir_rpc_token_free(channel->authorization);
+  weir_rpc_token_release(channel->token);
   weir_status_destroy(channel->last_error);
   weir_cond_destroy(&channel->cond);
   weir_mutex_destroy(&channel->mu);

@@ -20,7 +20,7 @@ struct weir_rpc_channel_t {
   weir_rpc_server_t* server;    // in-process; NULL: |address|
   weir_rpc_tls_context_t* tls;  // NULL: plain
   char server_name[256];        // for TLS
-  char* authorization;          // header with the token; NULL: none
+  weir_rpc_token_t* token;      // that calls bear; NULL: none
   char text[300];               // the address, for messages and :authority
   int keepalive_ms;
   uint64_t max_message_size;

@@ -204,8 +204,13 @@ static nghttp2_nv pair(const char* name, const char* value) {
 
 #define OWN_HEADERS 9
 
-static size_t fill_headers(const weir_rpc_request_t* request, nghttp2_nv* headers,
-                           char timeout[WEIR_RPC_TIMEOUT_TEXT_SIZE]) {
+// What headers are made of that the request does not have.
+typedef struct texts_t {
+  char timeout[WEIR_RPC_TIMEOUT_TEXT_SIZE];
+  char authorization[WEIR_RPC_TOKEN_HEADER_SIZE];
+} texts_t;
+
+static size_t fill_headers(const weir_rpc_request_t* request, nghttp2_nv* headers, texts_t* texts) {
   const weir_rpc_channel_t* channel = request->channel;
   size_t count = 0;
   headers[count++] = pair(":method", "POST");
@@ -216,11 +221,12 @@ static size_t fill_headers(const weir_rpc_request_t* request, nghttp2_nv* header
   headers[count++] = pair("content-type", "application/grpc");
   headers[count++] = pair("user-agent", "weir/" WEIR_VERSION);
   if (request->deadline_ns != INT64_MAX) {
-    weir_rpc_timeout_format(request->deadline_ns - weir_clock_ns(), timeout);
-    headers[count++] = pair("grpc-timeout", timeout);
+    weir_rpc_timeout_format(request->deadline_ns - weir_clock_ns(), texts->timeout);
+    headers[count++] = pair("grpc-timeout", texts->timeout);
   }
-  if (channel->authorization) {
-    headers[count] = pair("authorization", channel->authorization);
+  if (channel->token) {
+    weir_rpc_token_header(channel->token, texts->authorization);
+    headers[count] = pair("authorization", texts->authorization);
     headers[count++].flags = NGHTTP2_NV_FLAG_NO_INDEX;  // no table of the connection keeps it
   }
   const char* at = request->metadata.data;
@@ -242,11 +248,12 @@ void weir_rpc_request_send(weir_rpc_request_t* request) {
   weir_rpc_stream_t* stream = headers ? weir_rpc_stream_create(conn, -1, request) : NULL;
   int32_t id = NGHTTP2_ERR_NOMEM;
   if (stream) {
-    char timeout[WEIR_RPC_TIMEOUT_TEXT_SIZE];
-    size_t count = fill_headers(request, headers, timeout);
+    texts_t texts;
+    size_t count = fill_headers(request, headers, &texts);
     nghttp2_data_provider provider =
         weir_rpc_stream_provider(stream, weir_rpc_message_retain(request->message));
     id = nghttp2_submit_request(conn->session, NULL, headers, count, &provider, stream);
+    if (request->channel->token) weir_rpc_token_forget(texts.authorization);
   }
   if (headers != few) weir_free(headers);
   if (id > 0) {

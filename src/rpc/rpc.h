@@ -17,6 +17,7 @@
 #include "base/cancel.h"
 #include "base/string.h"
 #include "base/thread.h"
+#include "rpc/token.h"
 
 typedef struct weir_rpc_loop_t weir_rpc_loop_t;
 typedef struct weir_rpc_server_t weir_rpc_server_t;
@@ -115,9 +116,9 @@ typedef struct weir_rpc_server_options_t {
                         // free one; host 0.0.0.0 or [::]: all interfaces. NULL: none, in-process
                         // channels only
   weir_rpc_tls_t tls;
-  const char* token;  // not NULL: calls that do not bear it are UNAUTHENTICATED, health checking
-                      // apart, and connections without one that does are closed in time.
-                      // Borrowed until the server is destroyed
+  weir_rpc_token_t* token;  // not NULL: calls that do not bear one of it are UNAUTHENTICATED,
+                            // health checking apart, and connections without one that does are
+                            // closed in time. Borrowed until the server is destroyed
   int greeting_ms;    // so long clients have for their settings and the token; 0: 30 s
   weir_pool_t* pool;  // borrowed, for methods that are not inline; NULL: all on io threads
   void* self;         // given to every handler
@@ -181,7 +182,7 @@ typedef struct weir_rpc_channel_options_t {
   const char* address;  // as for servers; "grpc://" and "grpc+tls://" (enables TLS) may precede
   weir_rpc_server_t* server;  // not NULL: in-process, a socket pair to |server|; no address
   weir_rpc_tls_t tls;
-  const char* token;          // sent with every call; NULL: none
+  weir_rpc_token_t* token;    // sent with every call; retained; NULL: none
   uint64_t max_message_size;  // bytes of an answer; 0: what gRPC has room for
   int keepalive_ms;        // as for servers. gRPC's own servers close on more than one in 5 minutes
   int connect_timeout_ms;  // of one attempt; 0: 20 s

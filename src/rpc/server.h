@@ -24,7 +24,7 @@ struct weir_rpc_server_t {
   // Immutable after create.
   weir_rpc_loop_t* loop;
   weir_rpc_tls_context_t* tls;  // NULL: plain
-  const char* token;            // that calls must bear; NULL: none
+  weir_rpc_token_t* token;      // that calls must bear; NULL: none
   weir_pool_t* pool;
   int keepalive_ms;
   int greeting_ms;

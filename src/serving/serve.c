@@ -19,7 +19,7 @@ struct weir_serve_t {
   weir_lanes_options_t batching;
   weir_rpc_loop_t* loop;
   weir_http_t* http;
-  char* token;
+  weir_rpc_token_t* token;
   weir_mutex_t mu;
   weir_cond_t cond;
   bool is_stopped;  // guarded by mu
@@ -47,7 +47,7 @@ static weir_status_t* load_token(weir_serve_t* serve, const weir_serve_options_t
     WEIR_LOG(ERROR, "the token is sent in plain text to and from %s: use TLS (tls_cert)",
              text.data);
   weir_strbuf_free(&text);
-  return status ? status : weir_rpc_token_load(options->token_file, &serve->token);
+  return status ? status : weir_rpc_token_open(options->token_file, &serve->token);
 }
 
 static weir_status_t* load_models(weir_serve_t* serve, const weir_serve_options_t* options) {
@@ -148,7 +148,7 @@ static void serve_free(weir_serve_t* serve, int grace_ms) {
   weir_catalog_destroy(service->catalog);
   weir_counts_destroy(service->counts);
   weir_metrics_destroy(service->metrics);
-  weir_rpc_token_free(serve->token);
+  weir_rpc_token_release(serve->token);
   weir_cond_destroy(&serve->cond);
   weir_mutex_destroy(&serve->mu);
   weir_free(serve);

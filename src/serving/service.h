@@ -10,10 +10,10 @@
 typedef struct weir_service_t {
   weir_catalog_t* catalog;
   weir_counts_t* counts;
-  weir_pool_t* pool;   // requests are read, run and answered on it
-  int max_requests;    // at a time, of both APIs
-  int64_t timeout_ns;  // of a request; 0: none
-  const char* token;   // NULL: none is asked for
+  weir_pool_t* pool;        // requests are read, run and answered on it
+  int max_requests;         // at a time, of both APIs
+  int64_t timeout_ns;       // of a request; 0: none
+  weir_rpc_token_t* token;  // NULL: none is asked for
   atomic_int running;
   atomic_bool is_stopping;
   weir_metrics_t* metrics;  // of gRPC's calls

@@ -1,5 +1,6 @@
 """The shared secret: who is served with it and who is not, tasks among themselves, the monitoring pages, what is warned of."""
 import subprocess
+import time
 import urllib.error
 import urllib.request
 
@@ -104,6 +105,37 @@ def test_cluster(files):
     code, text = run(files, worker, 'wrong', 'cluster.pb')
     assert code == 1 and 'UNAUTHENTICATED' in text, text
     for task in (ps, worker):
+        assert task.is_alive()
+        task.stop()
+
+
+def test_change_of_secret(tmp_path, files):
+    """In a cluster that goes on: each task's file has both for a while, and no call fails."""
+    old, new = SECRET, SECRET[::-1]
+    own = {name: tmp_path / name for name in ('ps', 'worker', 'client')}
+
+    def write(name, *secrets):
+        (tmp_path / 'next').write_text('\n'.join(secrets))
+        (tmp_path / 'next').chmod(0o600)
+        (tmp_path / 'next').rename(own[name])
+
+    def runs(task, name='client'):
+        return run(tmp_path, task, name, files / 'cluster.pb')
+
+    for name in own:
+        write(name, old)
+    ports = clusters.free_ports(2)
+    spec = f'--cluster=ps|127.0.0.1:{ports[0]},worker|127.0.0.1:{ports[1]}'
+    tasks = [clusters.Task(spec, f'--job={job}', f'--token-file={own[job]}') for job in ('ps', 'worker')]
+    assert [runs(task) for task in tasks] == [(0, 'z:0 = 7\n')] * 2
+    for secrets in ((old, new), (new, old), (new,)):
+        for name in own:  # one after the other, as somebody goes from machine to machine
+            write(name, *secrets)
+            time.sleep(1.1)
+            assert [runs(task) for task in tasks] == [(0, 'z:0 = 7\n')] * 2
+    write('client', old)
+    for task in tasks:
+        assert 'another token' in runs(task)[1]
         assert task.is_alive()
         task.stop()
 

@@ -605,18 +605,19 @@ static const weir_remote_session_vtable_t client_vtable = {.destroy = client_des
                                                            .reset = client_reset};
 
 static weir_status_t* load_token(const char* target, bool is_tls, const char* file,
-                                 char** out_token) {
+                                 weir_rpc_token_t** out_token) {
   weir_rpc_address_t address;
   WEIR_TRY(weir_rpc_address_parse(target, &address));
   if (!is_tls && !weir_rpc_address_is_local(&address))
     WEIR_LOG(ERROR, "the token is sent to %s in plain text: use TLS (grpc+tls://)", target);
-  return weir_rpc_token_load(file, out_token);
+  return weir_rpc_token_open(file, out_token);
 }
 
 // TLS is for "grpc+tls://": files given for another target are a mistake that must not pass for
 // encryption.
 static weir_status_t* channel_options(const char* target, const weir_session_options_t* options,
-                                      weir_rpc_channel_options_t* out_channel, char** out_token) {
+                                      weir_rpc_channel_options_t* out_channel,
+                                      weir_rpc_token_t** out_token) {
   bool is_tls = weir_view_starts_with(weir_view_of(target), "grpc+tls://");
   bool has_files = options->tls_ca || options->tls_cert || options->tls_key;
   if (has_files && !is_tls)
@@ -647,7 +648,7 @@ weir_status_t* weir_client_create(weir_graph_t* graph, const char* target,
   client->graph = weir_graph_ref(graph);
   client->options = *options;
   weir_rpc_channel_options_t channel;
-  char* token = NULL;
+  weir_rpc_token_t* token = NULL;
   weir_status_t* status = channel_options(target, options, &channel, &token);
   if (options->device_filters && !status) {
     client->device_filters = weir_strdup(options->device_filters);
@@ -657,7 +658,7 @@ weir_status_t* weir_client_create(weir_graph_t* graph, const char* target,
   if (!status) status = add_cancel(client);
   if (!status) status = weir_rpc_loop_create(NULL, &client->loop);
   if (!status) status = weir_rpc_channel_create(client->loop, &channel, &client->channel);
-  weir_rpc_token_free(token);
+  weir_rpc_token_release(token);
   if (status) client_destroy(&client->base);
   else *out_remote = &client->base;
   return status;

@@ -63,7 +63,7 @@ static void peer_gone(void* self, uint64_t connection) {
 
 // Probes of health bear no secrets and learn none.
 static bool may_see(const weir_serving_t* serving, const weir_http_request_t* request) {
-  const char* token = serving->task->token;
+  weir_rpc_token_t* token = serving->task->token;
   return !token || weir_view_is(request->path, "/healthz") ||
          weir_rpc_token_is_in(token, request->authorization);
 }

@@ -57,8 +57,7 @@ static weir_status_t* init(weir_task_t* task, weir_task_options_t* options) {
   task->spec = options->spec;
   options->spec = (weir_cluster_spec_t){.job_count = 0};
   WEIR_TRY(copy_tls(&options->tls, &task->tls));
-  task->token = options->token ? weir_strdup(options->token) : NULL;
-  if (options->token && !task->token) return weir_out_of_memory();
+  task->token = weir_rpc_token_retain(options->token);
   for (int i = 0; i < task->spec.job_count; ++i) {
     if (!strcmp(task->spec.jobs[i].name, options->job)) task->job = task->spec.jobs[i].name;
   }
@@ -119,7 +118,7 @@ void weir_task_destroy(weir_task_t* task) {
   weir_runtime_release(task->runtime);
   weir_cluster_spec_free(&task->spec);
   free_tls(&task->tls);
-  weir_rpc_token_free(task->token);
+  weir_rpc_token_release(task->token);
   weir_request_ids_free(&task->request_ids);
   weir_request_ids_free(&task->receive_ids);
   weir_same_host_free(&task->same_host);

@@ -30,7 +30,7 @@ typedef struct weir_task_t {
   weir_runtime_t* runtime;
   weir_rpc_loop_t* loop;
   weir_rpc_tls_t tls;         // towards peers; owns its strings
-  char* token;                // that calls from and to peers bear; NULL: none
+  weir_rpc_token_t* token;    // that calls from and to peers bear; NULL: none
   const char *place, *rates;  // weir_task_options_t's
   uint64_t max_message_size, max_graph_size;
   weir_request_ids_t request_ids;  // of what changes something: steps, what prepares them
@@ -63,7 +63,7 @@ typedef struct weir_task_options_t {
   weir_rpc_tls_t tls;         // towards peers
   uint64_t max_message_size;  // bytes of what peers send; 0: what gRPC has room for
   uint64_t max_graph_size;    // bytes of a session's graph; 0: 2 GiB, as protobuf has it
-  const char* token;          // that calls to this task, and to its peers, bear; copied; NULL: none
+  weir_rpc_token_t* token;  // that calls to this task, and to its peers, bear; retained; NULL: none
 } weir_task_options_t;
 
 WEIR_MUST_USE weir_status_t* weir_task_create(weir_task_options_t* options, weir_task_t** out_task);
