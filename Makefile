@@ -54,14 +54,14 @@ test-tsan: build/.packages
 	cmake --build --preset tsan --target unit_tests
 	ctest --preset tsan -j2
 
-# Three tests at a time on two cores: some wait more than they work.
+# Three tests at a time on two cores: some wait more than they work. The longest files begin (tests/conftest.py).
 test-python: build/.python
 	cmake --preset dev >/dev/null
 	cmake --build --preset dev
 	$(MAKE) --no-print-directory -j2 -Otarget test-ops test-gradients test-programs test-random
 	$(PYTHON) tests/oracle/oracle.py --core build/dev/oracle.json build/dev/gradients.json build/dev/programs.json
 	$(PYTHON) tests/oracle/compile_kernels.py --probe $(PROBE)
-	$(PYTHON) -m pytest -q -n 3 --dist loadfile tests --ignore=tests/cluster --ignore=tests/families
+	$(PYTHON) -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder tests --ignore=tests/cluster --ignore=tests/families
 	$(PYTHON) -m pytest -q -n 2 --dist loadfile tests/cluster tests/families
 
 # Each keeps one core busy, so test-python runs two at a time.

@@ -16,6 +16,11 @@ LONGER = {'examples_test', 'losses_test', 'models_test', 'oracle_test', 'python_
 stacks = 2  # where they are written
 
 
+def pytest_collection_modifyitems(items):
+    """What takes longest first, so that at the end no process waits for another."""
+    items.sort(key=lambda item: item.path.stem not in LONGER)
+
+
 def pytest_configure():
     global stacks  # pylint: disable=global-statement
     stacks = os.dup(2)  # as it is now: later it may be a file in which a test's output is kept
