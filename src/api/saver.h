@@ -97,7 +97,7 @@ bool weir_saver_is_beside(const weir_kept_t* kept, const char* prefix, const cha
 
 // ---- saver_leftovers.c ----
 
-// Removes what saves before this one, or this one, left of their shards; none is under way.
+// Removes what this save, which is over, and those before it left of their shards.
 void weir_saver_remove_leftovers(const weir_saver_t* saver, const char* prefix);
 
 // ---- saver_best.c ----

@@ -1,8 +1,10 @@
 // saver_keep_test.c — Which checkpoints stay: the best by a metric, one in some hours, over
 // restarts.
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "testing/tensors.h"
 #include "weir/weir.h"
@@ -251,16 +253,27 @@ static void test_loop(void** state) {
   close_world(&w);
 }
 
-// What killed saves of shards left goes with the next save, and nothing else does; not at all where
+// Sets when a file, or folder, was written.
+static void make_older(const char* path, int seconds) {
+  const struct timespec then[] = {{.tv_sec = time(NULL) - seconds},
+                                  {.tv_sec = time(NULL) - seconds}};
+  assert_int_equal(utimensat(AT_FDCWD, path, then, 0), 0);
+}
+
+// What killed saves of shards left goes with a later save, and nothing else does; not at all where
 // there are no shards.
 static void test_leftovers(void** state) {
   (void)state;
   static const struct {
     const char* name;
+    int file_age, folder_age;
     bool goes;
-  } folders[] = {{"m-7_temp", true},  {"m-12_temp", true},  {"other-7_temp", false},
-                 {"m-x_temp", false}, {"mm-7_temp", false}, {"m-7_temp2", false},
-                 {"_temp", false},    {"m_temp", false}};
+  } folders[] = {{"m-7_temp", 100, 100, true},      {"m-12_temp", 100, 100, true},
+                 {"m-1_temp", 0, 0, true},          {"m-8_temp", 0, 100, false},
+                 {"m-9_temp", 100, 0, false},       {"m-10_temp", 20, 20, false},
+                 {"other-7_temp", 100, 100, false}, {"m-x_temp", 100, 100, false},
+                 {"mm-7_temp", 100, 100, false},    {"m-7_temp2", 100, 100, false},
+                 {"_temp", 100, 100, false},        {"m_temp", 100, 100, false}};
   for (int is_sharded = 0; is_sharded < 2; ++is_sharded) {
     world_t w = open_world();
     check_ok(restart(&w, .is_sharded = is_sharded));
@@ -269,6 +282,8 @@ static void test_leftovers(void** state) {
       assert_int_equal(mkdir(path_in(&w, folders[i].name), 0700), 0);
       snprintf(name, sizeof(name), "%s/part-00000-of-00002.index", folders[i].name);
       write_file(&w, name, "half");
+      make_older(path_in(&w, name), folders[i].file_age);
+      make_older(path_in(&w, folders[i].name), folders[i].folder_age);
     }
     save(&w, 1, NAN);
     for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); ++i) {
