@@ -3,6 +3,7 @@
 
 #include "op/cost.h"
 #include "op/promise.h"
+#include "pass/recurrence.h"
 
 // ---- making ----
 
@@ -100,6 +101,13 @@ static weir_status_t* add_node(weir_costs_t* costs, const weir_node_t* node,
   return NULL;
 }
 
+// Whether executors of several tasks run the nodes.
+static bool has_tasks(const weir_costs_t* costs) {
+  for (int i = 0; i < costs->device_count && !costs->has_streams; ++i)
+    if (costs->devices[i].task > 0) return true;
+  return false;
+}
+
 weir_status_t* weir_costs_init(weir_costs_t* costs, const weir_costs_params_t* params,
                                weir_arena_t* arena) {
   const weir_graph_t* graph = params->graph;
@@ -108,6 +116,7 @@ weir_status_t* weir_costs_init(weir_costs_t* costs, const weir_costs_params_t* p
   for (int i = 0; i < costs->device_count; ++i) costs->has_streams |= costs->devices[i].has_queue;
   WEIR_TRY(weir_graph_order(graph, arena, &costs->order));
   WEIR_TRY(allocate(costs, arena));
+  if (has_tasks(costs)) WEIR_TRY(weir_recurrences_find(graph, arena, &costs->circles));
   WEIR_TRY(count_visits(costs, arena));
   for (size_t i = 0; i < graph->node_count; ++i) {
     WEIR_TRY(add_node(costs, graph->nodes[i], params->times, arena));

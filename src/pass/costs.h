@@ -21,6 +21,7 @@ typedef struct weir_costs_t {
   bool has_streams;     // some device has; else executors run nodes themselves
   weir_node_t** order;  // topological, back edges of loops not counted
   weir_loops_t loops;
+  int* circles;            // by node id (pass/recurrence.h); only between tasks, else NULL
   double* work_ns;         // by node id, all visits: at speed 1, without what is the device's
   double* visits;          // by node id: how often it runs in a step
   double** output_bytes;   // by node id and output, and 0 for what only waits for the node

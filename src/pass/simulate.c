@@ -143,6 +143,9 @@ weir_status_t* weir_simulation_init(weir_simulation_t* sim, const weir_costs_t* 
   sim->ready = weir_arena_array(arena, items, sizeof(double));
   sim->start = weir_arena_array(arena, items, sizeof(double));
   sim->end = weir_arena_array(arena, items, sizeof(double));
+  sim->done = weir_arena_array(arena, items, sizeof(double));
+  sim->held = weir_arena_array(arena, costs->graph->node_count + 1, sizeof(double));
+  sim->held_by = weir_arena_array(arena, costs->graph->node_count + 1, sizeof(int));
   sim->given = weir_arena_array(arena, items, sizeof(double));
   sim->cause = weir_arena_array(arena, items, sizeof(int));
   sim->is_made = weir_arena_array(arena, items, sizeof(bool));
@@ -155,9 +158,10 @@ weir_status_t* weir_simulation_init(weir_simulation_t* sim, const weir_costs_t* 
   sim->is_idle = weir_arena_array(arena, (size_t)costs->device_count, sizeof(bool));
   sim->is_awaited = weir_arena_array(arena, turns, sizeof(bool));
   sim->turned = weir_arena_array(arena, turns, sizeof(double));
-  bool is_good = sim->ready && sim->start && sim->end && sim->given && sim->cause && sim->is_made &&
-                 sim->heap && sim->pending && sim->free_at && sim->last && sim->newest &&
-                 sim->below && sim->is_idle && sim->is_awaited && sim->turned;
+  bool is_good = sim->ready && sim->start && sim->end && sim->done && sim->held && sim->held_by &&
+                 sim->given && sim->cause && sim->is_made && sim->heap && sim->pending &&
+                 sim->free_at && sim->last && sim->newest && sim->below && sim->is_idle &&
+                 sim->is_awaited && sim->turned;
   return is_good ? NULL : weir_out_of_memory();
 }
 
@@ -205,6 +209,25 @@ static int turn_of(const weir_simulation_t* sim, int loop, int device) {
   return loop * sim->costs->device_count + device;
 }
 
+static double visits_of(const weir_simulation_t* sim, int item) {
+  bool is_node = item < node_count(sim);
+  return sim->costs->visits[is_node ? item : weir_simulation_edge(sim, item).node->id];
+}
+
+// Whether what |source| makes in a turn may be ahead of the turn in which |reader| needs it.
+static bool is_flow(const weir_simulation_t* sim, int source, int reader) {
+  const weir_costs_t* costs = sim->costs;
+  const int loop = costs->loops.inside[source];
+  return costs->circles && loop > 0 && loop == costs->loops.inside[reader] &&
+         costs->visits[source] > 1 && costs->circles[source] != costs->circles[reader];
+}
+
+// When the value of an item's first turn is there.
+static double first_of(const weir_simulation_t* sim, int item) {
+  return sim->start[item] +
+         (sim->done[item] - sim->start[item]) / WEIR_MAX(visits_of(sim, item), 1);
+}
+
 // What leaves a loop has seen all its turns.
 static void wait_for_turns(weir_simulation_t* sim, int id) {
   weir_node_t* exit = sim->costs->graph->nodes[id];
@@ -224,6 +247,15 @@ static void arrive(weir_simulation_t* sim, int node, double time, int cause) {
   if (--sim->pending[node] > 0) return;
   wait_for_turns(sim, node);
   push(sim, node);
+}
+
+// A reader need not wait for the end of |item|, which brought its value, but it ends after that.
+static void flow(weir_simulation_t* sim, int reader, double time, int item) {
+  if (sim->end[item] > sim->held[reader]) {
+    sim->held[reader] = sim->end[item];
+    sim->held_by[reader] = item;
+  }
+  arrive(sim, reader, WEIR_MIN(time, sim->end[item]), item);
 }
 
 static void begin_copy(weir_simulation_t* sim, weir_edge_t edge, int memory, double time,
@@ -252,6 +284,25 @@ static int memory_made(const weir_simulation_t* sim, weir_edge_t edge) {
              : weir_costs_memory(sim->costs, edge.node, edge.index, true, device);
 }
 
+// Whether somebody who reads |edge| in |memory| begins with its first turn.
+static bool flows_to(const weir_simulation_t* sim, weir_edge_t edge, int memory) {
+  const int id = edge.node->id;
+  for (int k = sim->first_reader[id]; k < sim->first_reader[id + 1]; ++k) {
+    weir_sim_reader_t reader = sim->readers[k];
+    if (reader.output == edge.index && is_flow(sim, id, reader.node) &&
+        memory_wanted(sim, reader) == memory)
+      return true;
+  }
+  return false;
+}
+
+// |item| brought the value of |edge| to |memory|, where somebody reads it.
+static void hand_over(weir_simulation_t* sim, weir_edge_t edge, int reader, double time, int item) {
+  const bool is_copy = item >= node_count(sim);
+  if (!is_flow(sim, edge.node->id, reader)) arrive(sim, reader, time, item);
+  else flow(sim, reader, is_copy ? first_of(sim, item) : sim->done[item], item);
+}
+
 // The value of |edge| is in |memory|: those who read it there have it, and copies begin to where
 // others do: from the host, through which devices of a process go, or from task to task. |item|
 // brought it.
@@ -262,18 +313,13 @@ static void deliver(weir_simulation_t* sim, weir_edge_t edge, int memory, double
     weir_sim_reader_t reader = sim->readers[k];
     if (reader.output != edge.index) continue;
     int wanted = memory_wanted(sim, reader);
-    if (wanted == memory) arrive(sim, reader.node, time, item);
+    if (wanted == memory) hand_over(sim, edge, reader.node, time, item);
     else if (memory == origin && (is_direct || memory == WEIR_HOST))
-      begin_copy(sim, edge, wanted, time, item);
+      begin_copy(sim, edge, wanted, flows_to(sim, edge, wanted) ? first_of(sim, item) : time, item);
     else if (memory == origin) begin_copy(sim, edge, WEIR_HOST, time, item);
     else if (memory == WEIR_HOST && wanted != origin && !is_direct)
       begin_copy(sim, edge, wanted, time, item);
   }
-}
-
-static double visits_of(const weir_simulation_t* sim, int item) {
-  bool is_node = item < node_count(sim);
-  return sim->costs->visits[is_node ? item : weir_simulation_edge(sim, item).node->id];
 }
 
 static double duration(const weir_simulation_t* sim, int item, int device) {
@@ -289,7 +335,7 @@ static void take_turn(weir_simulation_t* sim, int item, int lane, double* start)
 }
 
 static void keep_busy(weir_simulation_t* sim, int item, int lane) {
-  sim->free_at[lane] = sim->end[item];
+  sim->free_at[lane] = sim->done[item];
   sim->last[lane] = item;
 }
 
@@ -307,8 +353,17 @@ static void run_in_stream(weir_simulation_t* sim, int item, int device) {
     take_turn(sim, item, rates->processor * WEIR_LANES + WEIR_LANE_WORK, &start);
   take_turn(sim, item, lane, &start);
   sim->start[item] = start;
-  sim->end[item] = start + duration(sim, item, device);
+  sim->end[item] = sim->done[item] = start + duration(sim, item, device);
   keep_busy(sim, item, lane);
+}
+
+// What flows to an item has to be there before its last turn.
+static void end_after(weir_simulation_t* sim, int item, double held, int held_by) {
+  const double last = (sim->done[item] - sim->start[item]) / WEIR_MAX(visits_of(sim, item), 1);
+  sim->end[item] = sim->done[item];
+  if (held + last <= sim->end[item]) return;
+  sim->end[item] = held + last;
+  sim->cause[item] = held_by;
 }
 
 // Beside streams, what hands values on needs no turn.
@@ -318,7 +373,9 @@ static void run_here(weir_simulation_t* sim, int item, int device) {
   double start = sim->ready[item];
   if (!is_light) take_turn(sim, item, lane, &start);
   sim->start[item] = start;
-  sim->given[item] = sim->end[item] = start + duration(sim, item, device);
+  sim->done[item] = start + duration(sim, item, device);
+  end_after(sim, item, sim->held[item], sim->held_by[item]);
+  sim->given[item] = sim->end[item];
   if (!is_light) keep_busy(sim, item, lane);
 }
 
@@ -333,7 +390,8 @@ static void send(weir_simulation_t* sim, int item, int device) {
   sim->free_at[work] += weir_costs_sending_ns(sim->costs, edge, device);
   take_turn(sim, item, lane, &start);
   sim->given[item] = sim->start[item] = start;
-  sim->end[item] = start + duration(sim, item, device);
+  sim->done[item] = start + duration(sim, item, device);
+  end_after(sim, item, sim->end[edge.node->id], edge.node->id);
   sim->free_at[lane] = start + weir_costs_message_ns(sim->costs, edge, device);
   sim->last[lane] = item;
 }
@@ -434,7 +492,8 @@ static void reset(weir_simulation_t* sim, const int* device_of) {
   }
   for (size_t i = 0; i < count; ++i) {
     sim->ready[i] = 0;
-    sim->cause[i] = -1;
+    sim->held[i] = 0;
+    sim->cause[i] = sim->held_by[i] = -1;
     sim->pending[i] = 0;
   }
   for (int k = 0; k < sim->first_reader[count]; ++k) ++sim->pending[sim->readers[k].node];
@@ -458,7 +517,7 @@ static void take_newest(weir_simulation_t* sim, int processor) {
   if (node < 0) return;
   sim->newest[processor] = sim->below[node];
   do_item(sim, node);
-  push_at(sim, -1 - processor, sim->end[node]);
+  push_at(sim, -1 - processor, sim->done[node]);
 }
 
 static void add_newest(weir_simulation_t* sim, int node) {

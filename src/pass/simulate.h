@@ -8,6 +8,10 @@
 // next turn brings only when it has it (pass/partition_loops.c): its turns take a message there
 // and one back at least.
 //
+// A loop is played through once, each node doing all its turns. But what is handed on from task to
+// task outside of the circles that make each turn wait for the one before flows: it is sent turn by
+// turn, and its reader begins with the first and ends after the last.
+//
 // Thread-confined. All memory is the arena's: one simulation plays any number of placements.
 #ifndef WEIR_PASS_SIMULATE_H_
 #define WEIR_PASS_SIMULATE_H_
@@ -33,6 +37,9 @@ typedef struct weir_simulation_t {
   // Of one placement.
   const int* device_of;         // by node id; the caller's
   double *ready, *start, *end;  // by item
+  double* done;                 // by item: when it has done its work, if nothing made it wait
+  double* held;                 // by node id: when the last of what flows to it is there
+  int* held_by;                 // by node id: what that is; -1: nothing
   double* given;                // by item: when its device had it
   int* cause;                   // by item: what it had to wait for; -1: nothing
   bool* is_made;                // by item: copies that were begun

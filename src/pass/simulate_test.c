@@ -179,6 +179,30 @@ static void test_exits(void** state) {
   weir_arena_free(&play.arena);
 }
 
+// What no turn waits for from the one before is turns ahead of what reads it on another task, which
+// begins with the first and ends after the last; what goes in a circle is not.
+static void test_flows(void** state) {
+  enum { TURNS = WEIR_COST_TRIPS };
+  for (int is_circle = 0; is_circle < 2; ++is_circle) {
+    world_t* w = *state;
+    play_t play = {.device_of = {0}};
+    weir_placement_t devices[] = {TASK(0), TASK(1)};
+    loop_nodes_t loop = open_loop(w, is_circle ? "circle" : "flow",
+                                  placeholder(w, is_circle ? "s1" : "s0", WEIR_DTYPE_INT32),
+                                  placeholder(w, is_circle ? "x1" : "x0", WEIR_DTYPE_FLOAT),
+                                  placeholder(w, is_circle ? "n1" : "n0", WEIR_DTYPE_INT32), 10);
+    weir_edge_t far = OP(w, "Square", loop.x);
+    weir_edge_t back = OP(w, "Neg", far);
+    close_loop(w, &loop, is_circle ? back : loop.x);
+    move(&play, far.node, 1);
+    simulate_on(w, devices, 2, &play);
+    // After the messages of the condition: there and back in each turn or, turn by turn, once more.
+    const int times = is_circle ? 2 * TURNS : TURNS + 1;
+    check_ns(end_of(&play, back), TURNS * MESSAGE_NS + times * COPY_NS);
+    weir_arena_free(&play.arena);
+  }
+}
+
 // A task goes on with what became ready last. What another task waits for may be below it.
 static void test_the_newest_first(void** state) {
   enum { NODE_NS = 10 };
@@ -226,6 +250,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_signs, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_loops, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_exits, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_flows, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_the_newest_first, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_stream_of_another_task, world_setup, world_teardown),
   };
