@@ -119,11 +119,11 @@ typedef struct weir_rpc_server_options_t {
   weir_rpc_token_t* token;  // not NULL: calls that do not bear one of it are UNAUTHENTICATED,
                             // health checking apart, and connections without one that does are
                             // closed in time. Borrowed until the server is destroyed
-  int greeting_ms;    // so long clients have for their settings and the token; 0: 30 s
-  weir_pool_t* pool;  // borrowed, for methods that are not inline; NULL: all on io threads
-  void* self;         // given to every handler
-  int keepalive_ms;   // HTTP/2 PING after so long without a frame, twice that closes; 0: off. TCP's
-                      // own keepalive is always on
+  int greeting_ms;          // so long clients have for their settings and the token; 0: 30 s
+  weir_pool_t* pool;        // borrowed, for methods that are not inline; NULL: all on io threads
+  void* self;               // given to every handler
+  int keepalive_ms;  // HTTP/2 PING after so long without a frame, twice that closes; 0: off. TCP's
+                     // own keepalive is always on
   uint32_t max_concurrent_calls;  // of one connection; 0: 10,000
   // Of all connections together; beyond, calls are RESOURCE_EXHAUSTED.
   int max_connections;              // 0: 10,000, or half of the files that the process may open
