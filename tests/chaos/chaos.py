@@ -142,11 +142,8 @@ def check_checkpoints(world):
 
 
 def check_nothing_else(world):
-    """In the directory: what saves that failed began is gone. What others, killed, have left goes after a minute."""
-    known = r'model\.ckpt-[0-9]+\.(index|data-[0-9]+-of-[0-9]+)|checkpoint|events\..*'
-    if any(line.text.split()[0] not in faults.OF_DISKS for line in world.seen() if is_fault(line)):
-        known += r'|model\.ckpt-[0-9]+_temp'
-    known = re.compile(known)
+    """In the directory: what saves that failed or were killed began is gone, but for shards, which may stay for a minute."""
+    known = re.compile(r'model\.ckpt-[0-9]+(\.index|\.data-[0-9]+-of-[0-9]+|_temp)|checkpoint|events\..*')
     names = [path.name for path in pathlib.Path(world.directory).iterdir() if not known.fullmatch(path.name)]
     if names:
         raise Failure(f'there is also {", ".join(sorted(names))}')
