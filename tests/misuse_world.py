@@ -113,7 +113,7 @@ class SessionOptions(ctypes.Structure):
 
 
 class Lease(ctypes.Structure):
-    _fields_ = [('is_held', Edge), ('release', ctypes.c_void_p), ('seconds', ctypes.c_float)]
+    _fields_ = [('is_held', Edge), ('release', ctypes.c_void_p), ('seconds', ctypes.c_float), ('election', ctypes.c_void_p)]
 
 
 class FitOptions(ctypes.Structure):

@@ -8,7 +8,7 @@
 // again each time it asks. When its process dies, hangs or is cut off, the lease runs out, and the
 // next to ask is the chief. It is kept beside the global step: by the parameter server that has
 // that, and by its clock; clocks of other machines do not matter. A server that was started again
-// knows of no lease.
+// knows of no lease; where that matters etcd keeps it (weir/election.h).
 //
 // A process that has lost its lease learns that when it asks; until then there may be two who think
 // that they have it. So what they do must bear that: checkpoints do, each is whole.
@@ -21,10 +21,13 @@
 extern "C" {
 #endif
 
+typedef struct weir_election_t weir_election_t;
+
 typedef struct weir_lease_t {
-  weir_edge_t is_held;   // a bool scalar. Running it asks
-  weir_node_t* release;  // gives it back, if it is held
-  float seconds;         // how long it holds
+  weir_edge_t is_held;        // a bool scalar. Running it asks
+  weir_node_t* release;       // gives it back, if it is held
+  float seconds;              // how long it holds
+  weir_election_t* election;  // in place of the nodes: etcd is asked (weir_election_lease)
 } weir_lease_t;
 
 typedef struct weir_lease_options_t {

@@ -19,7 +19,7 @@
 //
 // Every process must build the same graph but for the number of its worker: what they share, they
 // find by name. One worker is the chief: it initialises, and leads synchronous training. With
-// weir_lease that may be any of them, and is another when it dies.
+// weir_lease, or weir_election, that may be any of them, and is another when it dies.
 // Asynchronous training needs no more than the scope: weir_minimize instead of weir_sync_replicas,
 // and every worker runs the step at its own pace.
 //

@@ -102,10 +102,10 @@ typedef struct weir_fit_options_t {
   // the loop.
   weir_edge_t uninitialized;
   bool is_worker;  // not the chief: waits for it, and neither initialises, restores nor writes
-  // In place of |is_worker|, in every process: who has it (weir_lease) is the chief, and another is
-  // when that one is gone. It is asked for between steps, some four times in the time that it
-  // holds, and given back at the end; others wait then until the end is saved. Nothing: |is_worker|
-  // says it.
+  // In place of |is_worker|, in every process: who has it (weir_lease, weir_election_lease) is the
+  // chief, and another is when that one is gone. It is asked for between steps, some four times in
+  // the time that it holds, and given back at the end; others wait then until the end is saved.
+  // Nothing: |is_worker| says it.
   weir_lease_t lease;
   weir_node_t* chief_start;  // in place of |start| where the loop is the chief's; NULL: |start|
   // How long no step may succeed; 0: 600, negative: such errors end the loop. The error then says

@@ -12,6 +12,7 @@
 #include "weir/dtype.h"
 #include "weir/eager.h"
 #include "weir/edge.h"
+#include "weir/election.h"
 #include "weir/embedding.h"
 #include "weir/file.h"
 #include "weir/function.h"

@@ -13,11 +13,12 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "lease.h"
 #include "weir/replicas.h"
 
 enum { LOST_SECONDS = 600, FIRST_PAUSE_MS = 50, LONGEST_PAUSE_MS = 2000, LOOK_MS = 50 };
-enum { LONGEST_OF_ANSWERED_MS = 250 };     // pauses while servers are there, but their state is not
-enum { ASKS = 4, ASK_TIMEOUT_MS = 5000 };  // in the time that a lease holds
+enum { LONGEST_OF_ANSWERED_MS = 250 };  // pauses while servers are there, but their state is not
+enum { ASK_TIMEOUT_MS = 5000 };
 
 // Shared by the thread that leads and the one that wakes it; the last to leave frees it.
 typedef struct lead_t {
@@ -66,7 +67,7 @@ static bool is_at_last(const lead_t* l) { return l->last_step > 0 && l->step >= 
 
 // ---- the lease ----
 
-static bool has_lease(const lead_t* l) { return l->sync.lease.is_held.node != NULL; }
+static bool has_lease(const lead_t* l) { return weir_lib_is_lease(&l->sync.lease); }
 
 static void cancel(lead_t* l) {
   pthread_mutex_lock(&l->mu);
@@ -80,15 +81,15 @@ static void learn(lead_t* l, bool is_held) {
   cancel(l);
 }
 
-// What cannot be asked has not changed.
+// What a parameter server cannot be asked has not changed. An election itself says how long it is
+// held without an answer.
 static void ask(lead_t* l) {
-  weir_tensor_t* value = NULL;
-  const weir_step_spec_t spec = {WEIR_FETCHES(l->sync.lease.is_held)};
+  bool is_held = false;
+  const weir_lease_t* lease = &l->sync.lease;
   const weir_run_options_t options = {.timeout_ms = ASK_TIMEOUT_MS};
   if (!has_lease(l)) return;
-  weir_status_t* status = weir_session_run_with(l->session, &spec, &options, &value, NULL, NULL);
-  if (!status) learn(l, *(const bool*)weir_tensor_data(value));
-  weir_tensor_release(value);
+  weir_status_t* status = weir_lib_lease_ask(lease, l->session, &options, &is_held);
+  if (!status || lease->election) learn(l, is_held);
   weir_status_destroy(status);
 }
 
@@ -122,10 +123,8 @@ static weir_status_t* begin_term(lead_t* l) {
 }
 
 static weir_status_t* resign(lead_t* l) {
-  weir_tensor_t* none = NULL;
-  const weir_step_spec_t spec = {WEIR_TARGETS(l->sync.lease.release)};
   const weir_run_options_t options = {.timeout_ms = ASK_TIMEOUT_MS};
-  return weir_session_run_with(l->session, &spec, &options, &none, NULL, NULL);
+  return weir_lib_lease_release(&l->sync.lease, l->session, &options);
 }
 
 // ---- leading ----
@@ -217,7 +216,7 @@ static weir_status_t* lead(weir_coordinator_t* coordinator, void* arg) {
 // Wakes the other when a stop is requested, or the lease is lost, while it waits for gradients.
 static weir_status_t* watch(weir_coordinator_t* coordinator, void* arg) {
   lead_t* l = arg;
-  const int64_t pause_ms = (int64_t)(1000 * (double)l->sync.lease.seconds / ASKS);
+  const int64_t pause_ms = (int64_t)(1000 * (double)l->sync.lease.seconds / WEIR_LEASE_ASKS);
   int64_t left_ms = 0;  // to the next question
   while (!atomic_load(&l->is_done)) {
     if (left_ms <= 0) ask(l);

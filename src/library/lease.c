@@ -1,5 +1,5 @@
-// lease.c — A lease beside the global step.
-#include "weir/lease.h"
+// lease.c — A lease beside the global step; and how loops ask for one, there or in etcd.
+#include "lease.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "nodes.h"
+#include "weir/election.h"
 #include "weir/node.h"
 #include "weir/optimizer.h"
 
@@ -50,4 +51,27 @@ weir_lease_t weir_lease_with(weir_scope_t* scope, const weir_lease_options_t* op
   weir_node_t* released = add(s, name, who, 0);
   if (weir_scope_status(scope)) return none;
   return (weir_lease_t){.is_held = {asked, 0}, .release = released, .seconds = seconds};
+}
+
+// ---- for loops ----
+
+bool weir_lib_is_lease(const weir_lease_t* lease) { return lease->is_held.node || lease->election; }
+
+weir_status_t* weir_lib_lease_ask(const weir_lease_t* lease, weir_session_t* session,
+                                  const weir_run_options_t* options, bool* out_is_held) {
+  weir_tensor_t* value = NULL;
+  const weir_step_spec_t spec = {WEIR_FETCHES(lease->is_held)};
+  if (lease->election) return weir_election_ask(lease->election, out_is_held);
+  WEIR_TRY(weir_session_run_with(session, &spec, options, &value, NULL, NULL));
+  *out_is_held = *(const bool*)weir_tensor_data(value);
+  weir_tensor_release(value);
+  return NULL;
+}
+
+weir_status_t* weir_lib_lease_release(const weir_lease_t* lease, weir_session_t* session,
+                                      const weir_run_options_t* options) {
+  weir_tensor_t* none = NULL;
+  const weir_step_spec_t spec = {WEIR_TARGETS(lease->release)};
+  if (lease->election) return weir_election_release(lease->election);
+  return weir_session_run_with(session, &spec, options, &none, NULL, NULL);
 }

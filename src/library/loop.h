@@ -29,6 +29,7 @@ typedef struct weir_fit_loop_t {
   bool is_over;         // result.reason says why
   bool is_worker;       // not the chief, as far as is known
   double asked_at;      // seconds, when that was asked for; 0: never
+  bool is_unanswered;   // etcd did not say then, which was said
   // Where the state of the last beginning comes from, for who reads of it.
   const char* source;  // in words
   // Servers that are lost:

@@ -3,38 +3,52 @@
 //
 // The lease is asked for between steps and before each beginning, so a loop that initialises or
 // restores has it. One that loses it in the middle of a step goes on as a worker.
+#include <math.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "lease.h"
 #include "loop.h"
 
-enum { ASKS = 4, LOOK_MS = 20 };  // in the time that a lease holds; between looks at the end
+enum { LOOK_MS = 20 };  // between looks at the end
 
-static bool has_lease(const weir_fit_loop_t* loop) { return loop->o->lease.is_held.node != NULL; }
+static bool has_lease(const weir_fit_loop_t* loop) { return weir_lib_is_lease(&loop->o->lease); }
 
 // ---- the lease ----
 
+// Without an answer of etcd there is no chief, but there is nothing that steps need to wait for.
+static void note_silence(weir_fit_loop_t* loop, weir_status_t* take_status) {
+  if (take_status && !loop->is_unanswered)
+    weir_progress_note(&loop->progress,
+                       loop->is_worker ? "nobody knows who is the chief" : "no longer the chief",
+                       weir_status_message(take_status));
+  loop->is_unanswered = take_status != NULL;
+  weir_status_destroy(take_status);
+}
+
 static weir_status_t* ask(weir_fit_loop_t* loop, bool* out_is_held) {
-  weir_tensor_t* value = NULL;
-  const weir_step_spec_t spec = {WEIR_FETCHES(loop->o->lease.is_held)};
-  WEIR_TRY(weir_loop_run(loop, &spec, loop->o->step_seconds, &value));
-  *out_is_held = *(const bool*)weir_tensor_data(value);
-  weir_tensor_release(value);
+  const weir_lease_t* lease = &loop->o->lease;
+  const weir_run_options_t options = {.cancellation = loop->cancellation,
+                                      .timeout_ms = (int64_t)ceil(1000 * loop->o->step_seconds)};
+  weir_status_t* status = weir_lib_lease_ask(lease, loop->session, &options, out_is_held);
+  if (!lease->election) return status;
+  note_silence(loop, status);
   return NULL;
 }
 
 weir_status_t* weir_loop_ask(weir_fit_loop_t* loop, bool is_urgent) {
   bool is_held = false;
   if (!has_lease(loop)) return NULL;
-  if (!is_urgent && weir_loop_now() - loop->asked_at < (double)loop->o->lease.seconds / ASKS)
-    return NULL;
+  const double pause = (double)loop->o->lease.seconds / WEIR_LEASE_ASKS;
+  if (!is_urgent && weir_loop_now() - loop->asked_at < pause) return NULL;
   WEIR_TRY(ask(loop, &is_held));
   loop->asked_at = weir_loop_now();
   if (is_held != loop->is_worker) return NULL;
   loop->is_worker = !is_held;
   if (!is_held) {
-    weir_progress_note(&loop->progress, "no longer the chief", "another process has the lease");
+    if (!loop->is_unanswered)
+      weir_progress_note(&loop->progress, "no longer the chief", "another process has the lease");
     return weir_loop_close_events(loop);
   }
   loop->saved_at = loop->asked_at;  // what the chief before it saved is not known
@@ -70,8 +84,6 @@ weir_status_t* weir_loop_await_save(weir_fit_loop_t* loop) {
 }
 
 void weir_loop_resign(weir_fit_loop_t* loop) {
-  weir_tensor_t* none = NULL;
   if (!has_lease(loop) || loop->is_worker) return;
-  const weir_step_spec_t spec = {WEIR_TARGETS(loop->o->lease.release)};
-  weir_status_destroy(weir_session_run(loop->session, &spec, &none));  // else it runs out by itself
+  weir_status_destroy(weir_lib_lease_release(&loop->o->lease, loop->session, NULL));  // or runs out
 }

@@ -113,7 +113,8 @@ weir_status_t* weir_loop_save_when_due(weir_fit_loop_t* loop) {
 weir_status_t* weir_loop_save(weir_fit_loop_t* loop) {
   if (!has_saver(loop)) return NULL;
   WEIR_TRY(do_without(loop, weir_saver_wait(loop->o->saver)));
-  return save(loop, true);
+  WEIR_TRY(weir_loop_ask(loop, false));  // waiting may have taken longer than a lease
+  return has_saver(loop) ? save(loop, true) : NULL;
 }
 
 weir_status_t* weir_loop_end_save(weir_fit_loop_t* loop, weir_status_t* take_status) {

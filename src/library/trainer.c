@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "lease.h"
 #include "loop.h"
 #include "signals.h"
 
@@ -255,6 +256,7 @@ static weir_status_t* run(weir_fit_loop_t* loop) {
 static weir_status_t* check_arguments(const weir_fit_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
   bool is_highest = o->higher_is_better;
+  const bool is_leased = weir_lib_is_lease(&o->lease);
   const bool keeps_best = o->saver && !o->is_worker && weir_saver_keeps_best(o->saver, &is_highest);
   const char* wrong = !loop->session                    ? "session is NULL"
                       : !loop->target                   ? "step is NULL: nothing would be trained"
@@ -269,9 +271,9 @@ static weir_status_t* check_arguments(const weir_fit_loop_t* loop) {
                           ? "the saver and the loop differ in higher_is_better"
                       : o->is_worker && !o->uninitialized.node
                           ? "a worker needs uninitialized, to know what to wait for"
-                      : o->lease.is_held.node && o->is_worker
+                      : is_leased && o->is_worker
                           ? "lease and is_worker are given: one of them says who is the chief"
-                      : o->lease.is_held.node && !o->uninitialized.node
+                      : is_leased && !o->uninitialized.node
                           ? "a lease needs uninitialized: who has it not is a worker"
                       : o->step_seconds < 0 ? "step_seconds is negative"
                                             : NULL;
@@ -304,7 +306,7 @@ weir_status_t* weir_fit_with(weir_session_t* session, weir_node_t* step, weir_ed
                           .state = {.loss = NAN, .session = session, .events = options->events},
                           .result = {.best_metric = NAN},
                           .saved_step = -1,
-                          .is_worker = options->is_worker || options->lease.is_held.node,
+                          .is_worker = options->is_worker || weir_lib_is_lease(&options->lease),
                           .metric = NAN};
   WEIR_TRY(check_arguments(&loop));
   weir_status_t* status = weir_loop_open_events(&loop);
