@@ -29,9 +29,10 @@ class Failure(Exception):
 
 
 class World:
-    def __init__(self, directory, ps, workers, steps, is_sync, is_leased=False, is_relayed=False, clocks=None):
+    def __init__(self, directory, ps, workers, steps, is_sync, is_leased=False, is_relayed=False, clocks=None, etcd=None):
         self.directory, self.ps, self.workers, self.steps, self.is_sync = directory, ps, workers, steps, is_sync
-        self.is_leased = is_leased  # whoever has the lease is the chief, else worker 0
+        self.is_leased = is_leased or etcd is not None  # whoever has the lease is the chief, else worker 0
+        self.etcd = etcd  # what keeps the lease, and for how many seconds; None: the global step's parameter server
         self.is_relayed = is_relayed  # what servers are told goes through a network that can fail
         self.clocks = clocks  # a directory of files that say how wrong the clock of each machine is; None: all are right
         self.damaged = {}  # checkpoints, and which version of them
@@ -89,7 +90,7 @@ class World:
     def command_of(self, i):
         """Of a program."""
         return [PROGRAM, 'train', self.targets[i], i, self.workers, self.ps, self.steps, self.directory,
-                'sync' if self.is_sync else 'async', *['lease'] * self.is_leased]
+                'sync' if self.is_sync else 'async', *(self.etcd or ['lease'] * self.is_leased)]
 
     def start_program(self, i):
         process = subprocess.Popen([*map(str, self.command_of(i))], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

@@ -3,8 +3,9 @@
 // gradients and an optimizer: state in which these are not all equal has lost a part of a step, or
 // has taken it twice.
 //
-//   chaos train TARGET WORKER WORKERS PS STEPS DIRECTORY sync|async [lease]   prints each step it
-//                                 came to. The chief is worker 0 or, with "lease", who has that
+//   chaos train TARGET WORKER WORKERS PS STEPS DIRECTORY sync|async [lease | ETCD SECONDS]
+//                                 prints each step it came to. The chief is worker 0 or, with
+//                                 "lease", who has that, which etcd may keep
 //   chaos show TARGET PS          the variables that servers hold: name, smallest, largest element
 //   chaos read PREFIX             the same of a checkpoint
 #include <stdio.h>
@@ -24,6 +25,7 @@ typedef struct model_t {
   weir_edge_t variables[VARIABLES];
   weir_edge_t loss, missing, global_step;
   weir_sync_replicas_t sync;  // all NULL when asynchronous
+  weir_election_t* election;  // NULL: etcd does not say who is the chief
   weir_lease_t lease;         // nothing: worker 0 is the chief
   weir_node_t *step, *init;
   weir_saver_t* saver;
@@ -46,7 +48,16 @@ static weir_edge_t add_loss(weir_scope_t* s, model_t* m) {
   return weir_neg(s, weir_add_n(s, sums, VARIABLES));
 }
 
-static model_t build(int worker, int workers, int ps, bool is_sync, bool is_leased) {
+// |lease|: what the command line says of it; its first is NULL where it says nothing.
+static weir_lease_t make_lease(weir_scope_t* s, model_t* m, char** lease) {
+  if (!lease[0]) return (weir_lease_t){.seconds = 0};
+  if (!lease[1]) return weir_lease(s, .seconds = kLeaseSeconds);
+  check(weir_election_create(lease[0], "chaos/chief", &m->election,
+                             .seconds = strtof(lease[1], NULL)));
+  return weir_election_lease(m->election);
+}
+
+static model_t build(int worker, int workers, int ps, bool is_sync, char** lease) {
   model_t m = {0};
   check(weir_graph_create(&m.graph));
   weir_scope_t* root = weir_scope_create(m.graph);
@@ -54,7 +65,7 @@ static model_t build(int worker, int workers, int ps, bool is_sync, bool is_leas
   weir_optimizer_t sgd = weir_sgd(1);
   m.loss = add_loss(s, &m);
   m.global_step = weir_global_step(s);
-  if (is_leased) m.lease = weir_lease(s, .seconds = kLeaseSeconds);
+  m.lease = make_lease(s, &m, lease);
   if (is_sync) m.sync = weir_sync_replicas(s, &sgd, m.loss, worker, workers, .lease = m.lease);
   m.step = is_sync ? m.sync.step : weir_minimize(s, &sgd, m.loss, .global_step = m.global_step);
   m.missing = weir_uninitialized(s);
@@ -72,6 +83,7 @@ static void open_session(model_t* m, const char* target, int worker) {
 }
 
 static void close_model(model_t* m) {
+  weir_election_destroy(m->election);
   weir_saver_destroy(m->saver);
   weir_session_destroy(m->session);
   weir_graph_release(m->graph);
@@ -91,7 +103,7 @@ static int train(char** argv) {
   const int worker = atoi(argv[1]), steps = atoi(argv[4]);
   const bool is_sync = !strcmp(argv[6], "sync"), is_leased = argv[7] != NULL;
   const bool is_worker = worker != 0 && !is_leased;  // for ever
-  model_t m = build(worker, atoi(argv[2]), atoi(argv[3]), is_sync, is_leased);
+  model_t m = build(worker, atoi(argv[2]), atoi(argv[3]), is_sync, argv + 7);
   weir_coordinator_t* coordinator = NULL;
   weir_fit_result_t result;
   open_session(&m, argv[0], worker);
@@ -131,7 +143,7 @@ static void print_step(const weir_tensor_t* value) {
 }
 
 static int show(char** argv) {
-  model_t m = build(0, 1, atoi(argv[1]), false, false);
+  model_t m = build(0, 1, atoi(argv[1]), false, (char*[]){NULL});
   weir_edge_t fetches[VARIABLES + 1];
   weir_tensor_t* values[VARIABLES + 1] = {NULL};
   memcpy(fetches, m.variables, sizeof(m.variables));
@@ -166,11 +178,12 @@ static int read_checkpoint(const char* prefix) {
 
 int main(int argc, char** argv) {
   const char* verb = argc > 1 ? argv[1] : "";
-  if (!strcmp(verb, "train") && (argc == 9 || argc == 10)) return train(argv + 2);
+  if (!strcmp(verb, "train") && argc >= 9 && argc <= 11) return train(argv + 2);
   if (!strcmp(verb, "show") && argc == 4) return show(argv + 2);
   if (!strcmp(verb, "read") && argc == 3) return read_checkpoint(argv[2]);
   return fputs(
-             "usage: chaos train TARGET WORKER WORKERS PS STEPS DIRECTORY sync|async [lease]\n"
+             "usage: chaos train TARGET WORKER WORKERS PS STEPS DIRECTORY sync|async "
+             "[lease | ETCD SECONDS]\n"
              "       chaos show TARGET PS\n"
              "       chaos read PREFIX\n",
              stderr),
