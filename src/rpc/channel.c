@@ -1,4 +1,5 @@
-// channel.c — How a client gets its connection: resolving, connecting, backing off, draining.
+// channel.c — How a client gets its connection: resolving, connecting, backing off, draining,
+// moving to where the peer is now.
 #include "rpc/channel.h"
 
 #include <errno.h>
@@ -172,6 +173,8 @@ static void connect_in_process(weir_rpc_channel_t* channel) {
 struct weir_rpc_resolver_t {
   weir_rpc_task_t task;
   weir_rpc_channel_t* channel;
+  weir_rpc_address_t address;  // the channel's, when it was |moves| old
+  int moves;
   pthread_t thread;
   weir_status_t* status;
   weir_rpc_target_t targets[WEIR_RPC_MAX_TARGETS];
@@ -186,17 +189,23 @@ static void resolved(weir_rpc_task_t* task) {
   channel->target_count = resolver->count;
   memcpy(channel->targets, resolver->targets, sizeof(channel->targets));
   weir_status_t* status = resolver->status;
+  const bool is_old = resolver->moves != channel->moves;
   weir_free(resolver);
-  if (channel->is_closing) weir_status_destroy(status);
-  else if (status) attempt_failed(channel, status);
-  else try_target(channel);
+  if (channel->is_closing || is_old) {
+    weir_status_destroy(status);
+    if (!channel->is_closing) weir_rpc_channel_start(channel);
+  } else if (status) {
+    attempt_failed(channel, status);
+  } else {
+    try_target(channel);
+  }
   weir_rpc_channel_count(channel, -1);
 }
 
 static void* resolver_main(void* arg) {
   weir_rpc_resolver_t* resolver = arg;
-  resolver->status = weir_rpc_address_resolve(&resolver->channel->address, true, resolver->targets,
-                                              &resolver->count);
+  resolver->status =
+      weir_rpc_address_resolve(&resolver->address, true, resolver->targets, &resolver->count);
   weir_rpc_post(resolver->channel->thread, &resolver->task);
   return NULL;
 }
@@ -209,6 +218,8 @@ static void start_resolver(weir_rpc_channel_t* channel) {
   }
   resolver->task.run = resolved;
   resolver->channel = channel;
+  resolver->address = channel->address;
+  resolver->moves = channel->moves;
   weir_rpc_channel_count(channel, 1);
   int error = pthread_create(&resolver->thread, NULL, resolver_main, resolver);
   if (!error) return;
@@ -224,6 +235,10 @@ void weir_rpc_channel_start(weir_rpc_channel_t* channel) {
     connect_in_process(channel);
     return;
   }
+  if (!channel->has_address) {
+    attempt_failed(channel, WEIR_STATUS(UNAVAILABLE, "nobody has told it yet"));
+    return;
+  }
   channel->target_next = 0;
   weir_status_t* status =
       weir_rpc_address_resolve(&channel->address, false, channel->targets, &channel->target_count);
@@ -232,7 +247,7 @@ void weir_rpc_channel_start(weir_rpc_channel_t* channel) {
   else start_resolver(channel);
 }
 
-// ---- life ----
+// ---- names ----
 static void set_names(weir_rpc_channel_t* channel, const char* server_name) {
   const weir_rpc_address_t* address = &channel->address;
   const char* host = address->is_unix || channel->server ? "localhost" : address->host;
@@ -240,11 +255,56 @@ static void set_names(weir_rpc_channel_t* channel, const char* server_name) {
            server_name ? server_name : host);
   if (address->is_unix || channel->server)
     snprintf(channel->text, sizeof(channel->text), "localhost");
+  else if (!channel->has_address)
+    snprintf(channel->text, sizeof(channel->text), "an unknown address");
   else
     snprintf(channel->text, sizeof(channel->text), strchr(host, ':') ? "[%s]:%s" : "%s:%s", host,
              address->port);
 }
 
+// ---- moving ----
+typedef struct move_t {
+  weir_rpc_channel_t* channel;
+  weir_rpc_address_t address;
+} move_t;
+
+// Leaves what there is of a connection to the address before, or of the wait for one. A resolver
+// that is under way finds out by itself.
+static void leave_address(weir_rpc_channel_t* channel) {
+  weir_rpc_conn_t* conn = channel->conn;
+  channel->conn = NULL;
+  if (conn || channel->state == WEIR_RPC_CHANNEL_BACKOFF) channel->state = WEIR_RPC_CHANNEL_IDLE;
+  weir_rpc_timer_clear(channel->thread, &channel->connect_timer);
+  weir_rpc_timer_clear(channel->thread, &channel->backoff_timer);
+  channel->backoff_ns = channel->backoff_min_ns;
+  if (conn)
+    weir_rpc_conn_close(conn, WEIR_STATUS(UNAVAILABLE, "the peer has moved to %s", channel->text));
+}
+
+static void move_channel(void* arg) {
+  move_t* move = arg;
+  weir_rpc_channel_t* channel = move->channel;
+  char name[sizeof(channel->server_name)];
+  memcpy(name, channel->server_name, sizeof(name));
+  channel->address = move->address;
+  channel->has_address = true;
+  ++channel->moves;
+  set_names(channel, channel->is_named ? name : NULL);
+  leave_address(channel);
+  if (channel->queue && channel->state == WEIR_RPC_CHANNEL_IDLE) weir_rpc_channel_start(channel);
+}
+
+weir_status_t* weir_rpc_channel_move(weir_rpc_channel_t* channel, const char* address) {
+  move_t move = {.channel = channel};
+  WEIR_TRY(weir_rpc_address_parse(address, &move.address));
+  if (move.address.is_tls && !channel->tls)
+    return WEIR_STATUS(INVALID_ARGUMENT, "'%s' asks for TLS, which its channel does not use",
+                       address);
+  weir_rpc_run_on(channel->thread, move_channel, &move);
+  return NULL;
+}
+
+// ---- life ----
 static int64_t or_default(int ms, int64_t default_ms) {
   return (ms > 0 ? ms : default_ms) * NS_OF_MS;
 }
@@ -267,7 +327,9 @@ weir_status_t* weir_rpc_channel_create(weir_rpc_loop_t* loop,
   channel->backoff_ns = channel->backoff_min_ns;
   channel->connect_timer.fire = connect_timed_out;
   channel->backoff_timer.fire = backoff_over;
-  if (!channel->server) status = weir_rpc_address_parse(options->address, &channel->address);
+  channel->has_address = options->address && !channel->server;
+  channel->is_named = options->tls.server_name != NULL;
+  if (channel->has_address) status = weir_rpc_address_parse(options->address, &channel->address);
   if (status) goto done;
   set_names(channel, options->tls.server_name);
   if (options->tls.is_enabled || channel->address.is_tls)

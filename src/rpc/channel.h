@@ -16,17 +16,20 @@ typedef struct weir_rpc_resolver_t weir_rpc_resolver_t;
 struct weir_rpc_channel_t {
   // Immutable after create.
   weir_rpc_thread_t* thread;
-  weir_rpc_address_t address;
   weir_rpc_server_t* server;    // in-process; NULL: |address|
   weir_rpc_tls_context_t* tls;  // NULL: plain
-  char server_name[256];        // for TLS
+  bool is_named;                // |server_name| was given: it stays when the peer moves
   weir_rpc_token_t* token;      // that calls bear; NULL: none
-  char text[300];               // the address, for messages and :authority
   int keepalive_ms;
   uint64_t max_message_size;
   int64_t connect_timeout_ns, backoff_min_ns, backoff_max_ns;
 
   // Confined to |thread|.
+  weir_rpc_address_t address;
+  bool has_address;       // it is known
+  char server_name[256];  // for TLS
+  char text[300];         // the address, for messages and :authority
+  int moves;              // how often |address| has changed
   weir_rpc_channel_state_t state;
   bool is_closing;
   weir_rpc_conn_t* conn;   // CONNECTING (may be NULL), READY

@@ -177,9 +177,10 @@ void weir_rpc_call_fail(weir_rpc_call_t* call, weir_status_t* take_status);
 void weir_rpc_call_on_cancel(weir_rpc_call_t* call, void (*fn)(void* arg), void* arg);
 bool weir_rpc_call_is_cancelled(weir_rpc_call_t* call);
 
-// ---- channel: calls to one address, over one connection at a time. Thread-safe. ----
+// ---- channel: calls to one peer, over one connection at a time. Thread-safe. ----
 typedef struct weir_rpc_channel_options_t {
-  const char* address;  // as for servers; "grpc://" and "grpc+tls://" (enables TLS) may precede
+  const char* address;  // as for servers; "grpc://" and "grpc+tls://" (enables TLS) may precede.
+                        // NULL: not known until weir_rpc_channel_move
   weir_rpc_server_t* server;  // not NULL: in-process, a socket pair to |server|; no address
   weir_rpc_tls_t tls;
   weir_rpc_token_t* token;    // sent with every call; retained; NULL: none
@@ -194,6 +195,11 @@ typedef struct weir_rpc_channel_options_t {
 WEIR_MUST_USE weir_status_t* weir_rpc_channel_create(weir_rpc_loop_t* loop,
                                                      const weir_rpc_channel_options_t* options,
                                                      weir_rpc_channel_t** out_channel);
+// The peer is at another |address|, to which the next call connects, as those do that wait for a
+// connection; what the one before has not answered ends with UNAVAILABLE. INVALID_ARGUMENT: it is
+// malformed, or asks for TLS where the channel was made without.
+WEIR_MUST_USE weir_status_t* weir_rpc_channel_move(weir_rpc_channel_t* channel,
+                                                   const char* address);
 // Fails what is pending with CANCELLED and waits until every done has returned.
 void weir_rpc_channel_destroy(weir_rpc_channel_t* channel);
 

@@ -333,6 +333,55 @@ static void test_channel_destroy(void** state) {
   world_close(&world);
 }
 
+// A channel whose peer is nowhere yet, then at one address, then at another: by number and by name.
+static void test_channel_moves(void** state) {
+  (void)state;
+  world_t one, other;
+  world_open(&one, (weir_rpc_loop_options_t){0});
+  world_open(&other, (weir_rpc_loop_options_t){0});
+  world_serve(&one, (weir_rpc_server_options_t){.address = ":0"});
+  world_serve(&other, (weir_rpc_server_options_t){.address = ":0"});
+  weir_rpc_channel_t* channel = channel_to(one.loop, NULL);
+  expect_call(channel, "/weir.Test/Echo", "", NULL, WEIR_UNAVAILABLE, "nobody has told it yet");
+  outcome_t patient, pending, again;
+  weir_rpc_call_options_t options = {.wait_for_ready = true};
+  outcome_start(&patient, channel, "/weir.Test/Echo", "there", &options, NULL);
+  assert_null(weir_rpc_channel_move(channel, weir_rpc_server_address(one.server)));
+  outcome_expect(&patient, WEIR_OK, "there");
+  outcome_start(&pending, channel, "/weir.Test/Hold", "", NULL, NULL);
+  assert_true(event_wait(&one.held, 1));
+  assert_null(weir_rpc_channel_move(channel, weir_rpc_server_address(other.server)));
+  outcome_expect(&pending, WEIR_UNAVAILABLE, "the peer has moved to 127.0.0.1:");
+  outcome_start(&again, channel, "/weir.Test/Hold", "kept", NULL, NULL);
+  assert_true(event_wait(&other.held, 1));
+  serve_echo(NULL, other.calls[0]);
+  outcome_expect(&again, WEIR_OK, "kept");
+  weir_status_t* status = weir_rpc_channel_move(channel, "nowhere");
+  assert_int_equal(weir_status_code(status), WEIR_INVALID_ARGUMENT);
+  weir_status_destroy(status);
+  status = weir_rpc_channel_move(channel, "grpc+tls://h:1");
+  assert_int_equal(weir_status_code(status), WEIR_INVALID_ARGUMENT);
+  weir_status_destroy(status);
+  char name[64];
+  for (int i = 0; i < 50; ++i) {  // while names are looked up
+    world_t* world = i % 2 ? &one : &other;
+    snprintf(name, sizeof(name), "localhost:%d", weir_rpc_server_port(world->server));
+    assert_null(weir_rpc_channel_move(channel, name));
+    if (i % 3 == 0) outcome_start(&patient, channel, "/weir.Test/Echo", "on", &options, NULL);
+    assert_null(weir_rpc_channel_move(channel, weir_rpc_server_address(world->server)));
+    if (i % 3 != 0) continue;
+    assert_true(event_wait(&patient.event, 1));  // it may have been under way to the first
+    const weir_code_t code = weir_status_code(patient.status);
+    assert_true(code == WEIR_OK || code == WEIR_UNAVAILABLE);
+    outcome_expect(&patient, code, NULL);
+  }
+  expect_call(channel, "/weir.Test/Echo", "on", NULL, WEIR_OK, "on");
+  serve_echo(NULL, one.calls[0]);
+  weir_rpc_channel_destroy(channel);
+  world_close(&one);
+  world_close(&other);
+}
+
 static void* answer_later(void* arg) {
   world_t* world = arg;
   usleep(50000);
@@ -415,6 +464,7 @@ int main(void) {
       cmocka_unit_test(test_deadline),
       cmocka_unit_test(test_unavailable),
       cmocka_unit_test(test_channel_destroy),
+      cmocka_unit_test(test_channel_moves),
       cmocka_unit_test(test_shutdown),
       cmocka_unit_test(test_health),
       cmocka_unit_test(test_keepalive),
