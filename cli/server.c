@@ -29,6 +29,11 @@ const verb_t verb_server = {
         "  --task=N          its number in the job (default 0)\n"
         "  --jobs=LIST       Slurm's tasks in order of rank: 'ps:1,worker:3' (default: workers)\n"
         "  --no-environment  do not look at TF_CONFIG and SLURM_*\n"
+        "  --etcd=HOST:PORT[,...] --etcd-prefix=PREFIX\n"
+        "                    tasks say there, under keys with PREFIX, where they are; those whose\n"
+        "                    address is '-' in the cluster are found by that ('ps|-;-')\n"
+        "  --advertise=HOST  where the others find this task then (default: --bind or, where that\n"
+        "                    is every interface, this machine's name)\n"
         "\n"
         "Where it listens:\n"
         "  --port=N          default: what the cluster says; alone: any that is free. Slurm: of\n"
@@ -127,7 +132,10 @@ static bool parse_text(args_t* args, flags_t* flags) {
                {"place", &options->place},
                {"rates", &options->rates},
                {"token-file", &options->token_file},
-               {"file-roots", &options->file_roots}};
+               {"file-roots", &options->file_roots},
+               {"etcd", &options->etcd},
+               {"etcd-prefix", &options->etcd_prefix},
+               {"advertise", &options->advertise}};
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
     if (args_option(args, texts[i].name, texts[i].value)) return true;
   }

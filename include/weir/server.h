@@ -57,6 +57,15 @@ typedef struct weir_server_options_t {
   // its own sessions too, while there is such a server; another one with others is
   // FAILED_PRECONDITION.
   const char* file_roots;
+  // Addresses of etcd's members, separated by commas: "host:2379", "https://host:2379" (with the
+  // files of |tls_ca|, |tls_cert| and |tls_key|). There the tasks say where they are, and those
+  // whose address |cluster| leaves out ("ps|-;-") are found by the others, wherever they are
+  // started again. NULL: the description says all.
+  const char* etcd;
+  const char* etcd_prefix;  // of the keys: the same for the tasks of a cluster, another for each
+  // The host by which the others find this task then. NULL: |bind| or, where that is every
+  // interface, this machine's name.
+  const char* advertise;
   // What clients may ask for; more is RESOURCE_EXHAUSTED. 0: the default.
   uint64_t max_graph_size;    // bytes of a session's graph; 2 GiB
   uint64_t max_message_size;  // bytes of a message, and so of a tensor that arrives; 4 GiB

@@ -1,6 +1,7 @@
 // server_api.c — Servers of the public API: options become a cluster and a task of it.
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/live.h"
@@ -72,14 +73,46 @@ static weir_status_t* read_config(const weir_server_options_t* options,
                                  .bind = options->bind,
                                  .unix_path = options->unix_path,
                                  .port = options->port,
+                                 .has_etcd = options->etcd != NULL,
                                  .getenv_fn = options->use_environment ? get_variable : NULL};
   return weir_cluster_config_read(&asked, out_config);
 }
 
-static void put_host(const weir_server_options_t* options, weir_strbuf_t* out) {
-  const char* host = options->bind ? options->bind : "127.0.0.1";
+static void put_host(const char* host, weir_strbuf_t* out) {
   bool is_bare_v6 = strchr(host, ':') && host[0] != '[';
-  weir_strbuf_printf(out, is_bare_v6 ? "[%s]:" : "%s:", host);
+  weir_strbuf_printf(out, is_bare_v6 ? "[%s]" : "%s", host);
+}
+
+static void put_bind(const weir_server_options_t* options, weir_strbuf_t* out) {
+  put_host(options->bind ? options->bind : "127.0.0.1", out);
+  weir_strbuf_putc(out, ':');
+}
+
+// A task that the others find by etcd: wherever the caller says, on any port that is free.
+static weir_status_t* bind_anywhere(const weir_server_options_t* options, weir_strbuf_t* out) {
+  if (options->unix_path) {
+    weir_strbuf_printf(out, "unix:%s", options->unix_path);
+  } else {
+    put_bind(options, out);
+    weir_strbuf_printf(out, "%d", options->port);
+  }
+  return weir_strbuf_finish(out);
+}
+
+// Where the others find this task, where the cluster does not say it.
+static weir_status_t* advertised_host(const weir_server_options_t* options,
+                                      const weir_cluster_config_t* config, weir_strbuf_t* out) {
+  static const char* const everywhere[] = {"0.0.0.0", "::", "[::]"};
+  const char* given = weir_cluster_spec_find(&config->spec, config->job, config->task);
+  const char* host = options->advertise ? options->advertise : options->bind;
+  char name[256] = "";
+  if (!options->etcd || !weir_cluster_is_absent(given)) return NULL;
+  bool is_everywhere = false;
+  for (size_t i = 0; i < WEIR_COUNT_OF(everywhere) && host; ++i)
+    is_everywhere = is_everywhere || !strcmp(host, everywhere[i]);
+  if (is_everywhere && gethostname(name, sizeof(name) - 1) == 0) host = name;
+  put_host(host ? host : "127.0.0.1", out);
+  return weir_strbuf_finish(out);
 }
 
 // Where to listen: the port that the cluster gives this task, unless the caller says otherwise.
@@ -87,11 +120,12 @@ static weir_status_t* bind_address(const weir_server_options_t* options,
                                    const weir_cluster_config_t* config, weir_strbuf_t* out) {
   const char* given = weir_cluster_spec_find(&config->spec, config->job, config->task);
   weir_rpc_address_t address;
+  if (weir_cluster_is_absent(given)) return bind_anywhere(options, out);
   WEIR_TRY(weir_rpc_address_parse(given, &address));
   bool is_base = strcmp(config->source, "Slurm") == 0;  // |port| is in the address already
   if (options->unix_path) weir_strbuf_printf(out, "unix:%s", options->unix_path);
   else if (address.is_unix) weir_strbuf_puts(out, given);
-  else put_host(options, out);
+  else put_bind(options, out);
   if (!options->unix_path && !address.is_unix && options->port && !is_base)
     weir_strbuf_printf(out, "%d", options->port);
   else if (!options->unix_path && !address.is_unix) weir_strbuf_puts(out, address.port);
@@ -130,7 +164,7 @@ static void warn_if_open(const weir_server_options_t* options, const char* bound
 
 static weir_status_t* metrics_address(const weir_server_options_t* options, weir_strbuf_t* out) {
   if (options->metrics_port == 0) return NULL;
-  put_host(options, out);
+  put_bind(options, out);
   weir_strbuf_printf(out, "%d", WEIR_MAX(options->metrics_port, 0));
   return weir_strbuf_finish(out);
 }
@@ -143,14 +177,23 @@ static weir_rpc_tls_t tls_of(const weir_server_options_t* options, bool is_clien
                           .is_mutual = options->is_tls_mutual};
 }
 
+// TLS for the endpoints that ask for it.
+static weir_members_options_t members_of(const weir_server_options_t* options) {
+  const weir_rpc_tls_t tls = {
+      .cert_file = options->tls_cert, .key_file = options->tls_key, .ca_file = options->tls_ca};
+  return (weir_members_options_t){.etcd = {.endpoints = options->etcd, .tls = tls},
+                                  .prefix = options->etcd_prefix};
+}
+
 static weir_status_t* start(const weir_server_options_t* options, weir_server_t* server) {
   weir_cluster_config_t config = {.job = NULL};
-  weir_strbuf_t address = {0}, metrics = {0};
+  weir_strbuf_t address = {0}, metrics = {0}, host = {0};
   weir_rpc_token_t* token = NULL;
   weir_status_t* status = weir_roots_add(options->file_roots);
   server->has_roots = !status && options->file_roots;
   if (!status) status = read_config(options, &config);
   if (!status) status = bind_address(options, &config, &address);
+  if (!status) status = advertised_host(options, &config, &host);
   if (!status) status = metrics_address(options, &metrics);
   if (!status) status = load_token(options, address.data, &token);
   if (!status) warn_if_open(options, address.data);
@@ -165,9 +208,11 @@ static weir_status_t* start(const weir_server_options_t* options, weir_server_t*
                                              .tls = tls_of(options, false),
                                              .token = token,
                                              .max_message_size = options->max_message_size,
-                                             .max_graph_size = options->max_graph_size},
+                                             .max_graph_size = options->max_graph_size,
+                                             .members = members_of(options)},
                                     .tls = tls_of(options, false),
                                     .address = address.data,
+                                    .host = host.data,
                                     .metrics_address = metrics.data,
                                     .max_connections = options->max_connections,
                                     .max_calls = options->max_calls,
@@ -181,6 +226,7 @@ static weir_status_t* start(const weir_server_options_t* options, weir_server_t*
   weir_cluster_config_free(&config);
   weir_strbuf_free(&address);
   weir_strbuf_free(&metrics);
+  weir_strbuf_free(&host);
   weir_rpc_token_release(token);
   return status;
 }

@@ -1,8 +1,13 @@
-"""A real etcd of one member, which may be killed and started again."""
+"""A real etcd of one member, which may be killed and started again; the fixture for those who import it."""
+import base64
+import json
+import shutil
 import subprocess
 import time
 import urllib.error
 import urllib.request
+
+import pytest
 
 from ports import free_ports
 
@@ -45,3 +50,30 @@ class Etcd:
     def kill(self):
         self.process.kill()
         self.process.wait()
+
+    # ---- keys, as people change them ----
+
+    def _post(self, method, **fields):
+        texts = {name: base64.b64encode(text.encode()).decode() for name, text in fields.items()}
+        request = urllib.request.Request(f'http://{self.address}/v3/kv/{method}', json.dumps(texts).encode())
+        with urllib.request.urlopen(request, timeout=PATIENCE) as page:
+            return json.load(page)
+
+    def put(self, key, value):
+        self._post('put', key=key, value=value)
+
+    def delete(self, key):
+        self._post('deleterange', key=key)
+
+    def get(self, key):
+        """None: there is no such key."""
+        found = self._post('range', key=key).get('kvs')
+        return base64.b64decode(found[0]['value']).decode() if found else None
+
+
+@pytest.fixture
+def etcd(tmp_path):
+    if not shutil.which('etcd'):
+        pytest.skip('needs etcd (Debian: etcd-server)')
+    with Etcd(tmp_path / 'etcd') as server:
+        yield server

@@ -1,25 +1,18 @@
 """The chief's lease is kept by a real etcd: who has it dies, ends, loses parameter servers; and so does etcd."""
-import shutil
 import socket
 import threading
 import time
 
 import pytest
 
-from etcd import Etcd
+from etcd_process import etcd  # noqa: F401  pylint: disable=unused-import
 from ports import free_ports
 from world import World
 
+# pylint: disable=redefined-outer-name
+
 LONG = 20  # seconds of a lease that is to outlive etcd's restart
 SHORT = 1
-
-pytestmark = pytest.mark.skipif(not shutil.which('etcd'), reason='needs etcd (Debian: etcd-server)')
-
-
-@pytest.fixture
-def etcd(tmp_path):
-    with Etcd(tmp_path / 'etcd') as server:
-        yield server
 
 
 def train(etcd, tmp_path, seconds=SHORT, steps=400, is_sync=False, ps=1, addresses=None):

@@ -29,18 +29,21 @@ class Failure(Exception):
 
 
 class World:
-    def __init__(self, directory, ps, workers, steps, is_sync, is_leased=False, is_relayed=False, clocks=None, etcd=None):
+    def __init__(self, directory, ps, workers, steps, is_sync, is_leased=False, is_relayed=False, clocks=None, etcd=None,
+                 members=None):
         self.directory, self.ps, self.workers, self.steps, self.is_sync = directory, ps, workers, steps, is_sync
         self.is_leased = is_leased or etcd is not None  # whoever has the lease is the chief, else worker 0
         self.etcd = etcd  # what keeps the lease, and for how many seconds; None: the global step's parameter server
         self.is_relayed = is_relayed  # what servers are told goes through a network that can fail
         self.clocks = clocks  # a directory of files that say how wrong the clock of each machine is; None: all are right
         self.damaged = {}  # checkpoints, and which version of them
+        self.members = members  # an etcd that knows where parameter servers are, which nobody else does; None: all know it
         tasks = [('ps', i) for i in range(ps)] + [('worker', i) for i in range(workers)]
         self.network, self.ports = None, dict(zip(tasks, zip(free_ports(len(tasks)), free_ports(len(tasks)))))
         addresses = [f'127.0.0.1:{outer}' for outer, _ in self.ports.values()]
         self.targets = [f'grpc://{address}' for address in addresses[ps:]]
-        self.spec = f'ps|{";".join(addresses[:ps])},worker|{";".join(addresses[ps:])}'
+        of_ps = ['-'] * ps if members else addresses[:ps]
+        self.spec = f'ps|{";".join(of_ps)},worker|{";".join(addresses[ps:])}'
         self.servers, self.programs, self.readers = {}, {}, {}
         self.lines, self.mu = [], threading.Lock()  # of all programs, in the order in which they came
 
@@ -84,6 +87,7 @@ class World:
     def start_server(self, job, i):
         command = [BUILD / 'cli' / 'weir', 'server', f'--cluster={self.spec}', f'--job={job}', f'--task={i}', '--threads=1']
         command += [f'--port={self.ports[job, i][1]}'] * self.is_relayed
+        command += [f'--etcd={self.members}', '--etcd-prefix=/weir/chaos'] if self.members else []
         environment = self.environment(job, i) | {'WEIR_SAME_HOST': '0' if self.is_relayed else '1'}
         self.servers[job, i] = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
 

@@ -28,6 +28,8 @@ weir_status_t* weir_cluster_config_add(weir_cluster_config_t* config, weir_view_
   if (memchr(address.data ? address.data : "", 0, address.size))
     return WEIR_STATUS(INVALID_ARGUMENT, "the address of task %d of job '%.*s' holds a NUL", index,
                        WEIR_VIEW_ARG(job));
+  if (config->has_etcd && weir_view_is(address, WEIR_ABSENT_ADDRESS))
+    return weir_cluster_spec_add(&config->spec, job, index, address);
   char* text = weir_strndup(address.data ? address.data : "", address.size);
   if (!text) return weir_out_of_memory();
   weir_status_t* status = weir_rpc_address_parse(text, &parsed);
@@ -129,7 +131,7 @@ static weir_status_t* read_sources(weir_cluster_config_t* config,
 
 weir_status_t* weir_cluster_config_read(const weir_config_options_t* options,
                                         weir_cluster_config_t* out_config) {
-  weir_cluster_config_t config = {.source = "default"};
+  weir_cluster_config_t config = {.source = "default", .has_etcd = options->has_etcd};
   char* own_address = NULL;
   weir_status_t* status = read_sources(&config, options, &own_address);
   if (status) {

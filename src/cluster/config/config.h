@@ -21,6 +21,7 @@ typedef struct weir_config_options_t {
   const char* bind;       // for the address of a cluster of one; NULL: 127.0.0.1
   const char* unix_path;  // as |bind|: a socket there instead
   int port;               // of a cluster of one; Slurm: of the first task on a node, 0: 8888
+  bool has_etcd;          // which tells the addresses of tasks that have "-" in place of one
   weir_getenv_fn_t getenv_fn;  // NULL: the environment is not looked at
   void* getenv_arg;
 } weir_config_options_t;
@@ -30,6 +31,7 @@ typedef struct weir_cluster_config_t {
   char* job;
   int task;
   const char* source;  // "flags", "TF_CONFIG", "Slurm", "default"
+  bool has_etcd;       // the options'
 } weir_cluster_config_t;
 
 // INVALID_ARGUMENT quoting what is wrong and where it was read.

@@ -84,6 +84,19 @@ static void test_flag_errors(void** state) {
   expect_error(OPTIONS(.cluster = "p s|h:1", .job = "p s"), "'p s' is no name of a job");
 }
 
+// Addresses that etcd tells.
+static void test_absent_addresses(void** state) {
+  (void)state;
+  static const char cluster[] = "ps|-;h2:2222,worker|-";
+  expect(OPTIONS(.cluster = cluster, .job = "ps", .has_etcd = true),
+         "ps:0@--cluster ps|0=-,1=h2:2222 worker|0=-");
+  expect(OPTIONS(.has_etcd = true, VARIABLES("TF_CONFIG={\"cluster\": {\"ps\": [\"-\"]}, "
+                                             "\"task\": {\"type\": \"ps\", \"index\": 0}}")),
+         "ps:0@TF_CONFIG ps|0=-");
+  expect_error(OPTIONS(.cluster = cluster, .job = "ps"), "'-' is no address");
+  expect_error(OPTIONS(.cluster = "ps|--", .job = "ps", .has_etcd = true), "'--' is no address");
+}
+
 static void test_default(void** state) {
   (void)state;
   expect(OPTIONS(.port = 7), "localhost:0@default localhost|0=127.0.0.1:7");
@@ -310,6 +323,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_flags),
       cmocka_unit_test(test_flag_errors),
+      cmocka_unit_test(test_absent_addresses),
       cmocka_unit_test(test_default),
       cmocka_unit_test(test_tf_config),
       cmocka_unit_test(test_tf_config_alone),

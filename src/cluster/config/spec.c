@@ -57,6 +57,10 @@ void weir_cluster_spec_free(weir_cluster_spec_t* spec) {
   *spec = (weir_cluster_spec_t){.job_count = 0};
 }
 
+bool weir_cluster_is_absent(const char* address) {
+  return strcmp(address, WEIR_ABSENT_ADDRESS) == 0;
+}
+
 const char* weir_cluster_spec_find(const weir_cluster_spec_t* spec, const char* job_name,
                                    int index) {
   const weir_cluster_job_t* job = find_job(spec, weir_view_of(job_name));

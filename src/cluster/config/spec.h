@@ -8,9 +8,12 @@
 #include "base/base.h"
 #include "base/string.h"
 
+// In place of an address that etcd tells (cluster/task/members.h).
+#define WEIR_ABSENT_ADDRESS "-"
+
 typedef struct weir_cluster_task_t {
   int index;      // its number within the job; numbers may have gaps
-  char* address;  // "host:port"
+  char* address;  // "host:port", or WEIR_ABSENT_ADDRESS
 } weir_cluster_task_t;
 
 typedef struct weir_cluster_job_t {
@@ -28,6 +31,7 @@ typedef struct weir_cluster_spec_t {
 WEIR_MUST_USE weir_status_t* weir_cluster_spec_add(weir_cluster_spec_t* spec, weir_view_t job,
                                                    int index, weir_view_t address);
 void weir_cluster_spec_free(weir_cluster_spec_t* spec);
+bool weir_cluster_is_absent(const char* address);
 // The address of a task; NULL when there is none.
 const char* weir_cluster_spec_find(const weir_cluster_spec_t* spec, const char* job, int index);
 // Adds the jobs of a ClusterDef message.

@@ -231,12 +231,11 @@ static void close_all(weir_master_t* master) {
   }
 }
 
-static weir_status_t* clean_peer(weir_task_t* task, const master_call_t* call,
-                                 const char* address) {
+static weir_status_t* clean_peer(weir_task_t* task, const master_call_t* call, weir_view_t name) {
   weir_rpc_channel_t* channel = NULL;
   weir_rpc_buffer_t* response = NULL;
   weir_strbuf_t request = {0};
-  WEIR_TRY(weir_task_channel_to(task, address, &channel));
+  WEIR_TRY(weir_task_channel(task, NULL, name, &channel));
   for (int i = 0; i < call->name_count; ++i)
     weir_wire_put_bytes(&request, CLEANUP_ALL_REQUEST_CONTAINER, call->names[i].data,
                         call->names[i].size);
@@ -244,7 +243,7 @@ static weir_status_t* clean_peer(weir_task_t* task, const master_call_t* call,
   weir_status_t* status =
       weir_peer_call(channel, "CleanupAll", &request, call->master->cancel, deadline, &response);
   weir_rpc_buffer_release(response);
-  return weir_status_prefix(status, "%s: ", address);
+  return weir_status_prefix(status, "%.*s: ", WEIR_VIEW_ARG(name));
 }
 
 static void clean_self(weir_task_t* task, const master_call_t* call) {
@@ -263,11 +262,10 @@ static weir_status_t* clean_task(weir_task_t* task, const master_call_t* call,
   weir_status_t* status = weir_strbuf_finish(&name);
   if (!status)
     status = weir_master_filter(call->filters, call->filter_count, name.data, &is_allowed);
+  if (!status && is_allowed && is_self) clean_self(task, call);
+  else if (!status && is_allowed) status = clean_peer(task, call, weir_strbuf_view(&name));
   weir_strbuf_free(&name);
-  if (status || !is_allowed) return status;
-  if (!is_self) return clean_peer(task, call, job->tasks[k].address);
-  clean_self(task, call);
-  return NULL;
+  return status;
 }
 
 // Closes every session and empties the containers on every task that the filters allow; also on the

@@ -169,15 +169,15 @@ weir_status_t* weir_master_filter(const weir_view_t* filters, int count, const c
   return NULL;
 }
 
-static weir_status_t* add_peer(weir_master_session_t* session, const char* name,
-                               const char* address) {
+static weir_status_t* add_peer(weir_master_session_t* session, const char* name) {
   size_t count = (size_t)session->peer_count + 1;
   weir_peer_t* peers = weir_realloc_array(session->peers, count, sizeof(*peers));
   if (!peers) return weir_out_of_memory();
   session->peers = peers;
   weir_peer_t peer = {.name = weir_strdup(name)};
   if (!peer.name) return weir_out_of_memory();
-  weir_status_t* status = weir_task_channel_to(session->task, address, &peer.channel);
+  weir_status_t* status =
+      weir_task_channel(session->task, session->alias, weir_view_of(name), &peer.channel);
   if (status) weir_free(peer.name);
   else peers[session->peer_count++] = peer;
   return status;
@@ -195,7 +195,7 @@ static weir_status_t* add_peers(weir_master_session_t* session, const weir_maste
       weir_status_t* status = weir_strbuf_finish(&name);
       if (!status && strcmp(name.data, own))
         status = weir_master_filter(config->filters, config->filter_count, name.data, &is_peer);
-      if (!status && is_peer) status = add_peer(session, name.data, job->tasks[k].address);
+      if (!status && is_peer) status = add_peer(session, name.data);
       weir_strbuf_free(&name);
       if (status) return status;
     }

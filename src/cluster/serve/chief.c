@@ -1,6 +1,8 @@
 // chief.c — Notices that the chief of the cluster is gone.
 #include "cluster/serve/chief.h"
 
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "base/log.h"
 #include "cluster/config/config.h"
@@ -10,7 +12,7 @@
 
 struct weir_chief_watch_t {
   weir_rpc_channel_t* channel;  // the task's
-  const char* address;          // the task's
+  char name[96];                // "/job:chief/task:0"
   int64_t patience_ns;
   void (*fn)(void* arg);
   void* arg;
@@ -82,7 +84,7 @@ static void* run(void* arg) {
       bool is_stopping = watch->is_stopping;
       weir_mutex_unlock(&watch->mu);
       if (is_stopping) return NULL;
-      WEIR_LOG(WARNING, "the chief at %s has not answered for %lld s", watch->address,
+      WEIR_LOG(WARNING, "the chief, %s, has not answered for %lld s", watch->name,
                (long long)(watch->patience_ns / SECOND_NS));
       watch->fn(watch->arg);
       return NULL;
@@ -92,7 +94,7 @@ static void* run(void* arg) {
 }
 
 static weir_status_t* start(weir_chief_watch_t* watch, weir_task_t* task) {
-  WEIR_TRY(weir_task_channel_to(task, watch->address, &watch->channel));
+  WEIR_TRY(weir_task_channel(task, NULL, weir_view_of(watch->name), &watch->channel));
   int error = pthread_create(&watch->thread, NULL, run, watch);
   if (error) return WEIR_STATUS(RESOURCE_EXHAUSTED, "cannot start a thread: %s", strerror(error));
   watch->is_started = true;
@@ -102,9 +104,8 @@ static weir_status_t* start(weir_chief_watch_t* watch, weir_task_t* task) {
 weir_status_t* weir_chief_watch_create(weir_task_t* task, int patience_s, void (*fn)(void* arg),
                                        void* arg, weir_chief_watch_t** out_watch) {
   const char* job = NULL;
-  const char* address = weir_cluster_chief(&task->spec, &job);
   *out_watch = NULL;
-  if (!address)
+  if (!weir_cluster_chief(&task->spec, &job))
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "there is no chief to end with: the cluster has no task 0 of job 'chief', "
                        "'master' or 'worker'");
@@ -113,7 +114,7 @@ weir_status_t* weir_chief_watch_create(weir_task_t* task, int patience_s, void (
   if (!watch) return weir_out_of_memory();
   weir_mutex_init(&watch->mu);
   weir_cond_init(&watch->cond);
-  watch->address = address;
+  snprintf(watch->name, sizeof(watch->name), "/job:%s/task:0", job);
   watch->patience_ns = WEIR_MAX(patience_s, 1) * SECOND_NS;
   watch->fn = fn;
   watch->arg = arg;

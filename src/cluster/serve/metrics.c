@@ -304,6 +304,15 @@ void weir_metrics_write_common(weir_metrics_t* metrics, weir_rpc_server_t* serve
   put_process(metrics, out);
 }
 
+static void put_address(const weir_task_t* task, const char* job, const weir_cluster_task_t* of,
+                        weir_strbuf_t* out) {
+  weir_strbuf_t address = {0};
+  if (task->members && weir_cluster_is_absent(of->address))
+    weir_members_write_address(task->members, job, of->index, &address);
+  put_escaped(out, address.data ? address.data : of->address);
+  weir_strbuf_free(&address);
+}
+
 // The tasks of the cluster, this one among them, and where each listens.
 static void put_cluster(const weir_task_t* task, weir_strbuf_t* out) {
   put_head(out, "weir_task_info", "gauge", "Which task of the cluster this is; always 1.");
@@ -314,7 +323,7 @@ static void put_cluster(const weir_task_t* task, weir_strbuf_t* out) {
     for (int k = 0; k < job->task_count; ++k) {
       weir_strbuf_printf(out, "weir_cluster_task_info{job=\"%s\",task=\"%d\",address=\"", job->name,
                          job->tasks[k].index);
-      put_escaped(out, job->tasks[k].address);
+      put_address(task, job->name, &job->tasks[k], out);
       weir_strbuf_puts(out, "\"} 1\n");
     }
   }

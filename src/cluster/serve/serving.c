@@ -135,6 +135,21 @@ static weir_status_t* serve(weir_serving_t* serving, const weir_serving_params_t
   return weir_http_create(&pages, &serving->http);
 }
 
+// Now that it is there, says where.
+static weir_status_t* join(weir_serving_t* serving, const weir_serving_params_t* params) {
+  const weir_task_t* task = serving->task;
+  const int port = weir_rpc_server_port(serving->rpc);
+  const char* given = weir_cluster_spec_find(&task->spec, task->job, task->index);
+  weir_strbuf_t address = {0};
+  if (!weir_cluster_is_absent(given)) weir_strbuf_puts(&address, given);
+  else if (params->host && port) weir_strbuf_printf(&address, "%s:%d", params->host, port);
+  else weir_strbuf_puts(&address, weir_rpc_server_address(serving->rpc));
+  weir_status_t* status = weir_strbuf_finish(&address);
+  if (!status) status = weir_members_start(task->members, address.data);
+  weir_strbuf_free(&address);
+  return status;
+}
+
 weir_status_t* weir_serving_start(weir_serving_params_t* params, weir_serving_t** out_serving) {
   weir_serving_t* serving = weir_calloc(1, sizeof(*serving));
   if (!serving) return weir_out_of_memory();
@@ -148,6 +163,7 @@ weir_status_t* weir_serving_start(weir_serving_params_t* params, weir_serving_t*
   if (!status) status = weir_master_create(serving->task, &serving->task->master);
   if (!status) status = weir_worker_create(serving->task, &serving->task->worker);
   if (!status) status = serve(serving, params);
+  if (!status && serving->task->members) status = join(serving, params);
   if (!status && params->wish_fn && params->chief_patience_s > 0)
     status = weir_chief_watch_create(serving->task, params->chief_patience_s, wish_chief_gone,
                                      serving, &serving->chief);
@@ -169,6 +185,7 @@ void weir_serving_stop(weir_serving_t* take_serving, int grace_ms) {
   if (!take_serving) return;
   atomic_store(&take_serving->is_stopping, true);
   weir_chief_watch_destroy(take_serving->chief);
+  if (take_serving->task) weir_members_stop(take_serving->task->members);
   if (take_serving->rpc) weir_rpc_server_shutdown(take_serving->rpc, grace_ms);
   weir_http_destroy(take_serving->http);
   weir_task_t* task = take_serving->task;

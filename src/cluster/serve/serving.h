@@ -20,9 +20,11 @@ typedef enum weir_serving_wish_t {
 typedef void (*weir_serving_wish_fn_t)(void* arg, weir_serving_wish_t wish);
 
 typedef struct weir_serving_params_t {
-  weir_task_options_t task;                   // spec is moved from
-  const char* address;                        // to bind; NULL: the one the cluster gives this task
-  weir_rpc_tls_t tls;                         // of the server; borrowed strings
+  weir_task_options_t task;  // spec is moved from
+  const char* address;       // to bind; NULL: the one the cluster gives this task
+  const char* host;    // where others find a task whose address the cluster leaves out, at the port
+                       // that it has; NULL: where it listens
+  weir_rpc_tls_t tls;  // of the server; borrowed strings
   const char* metrics_address;                // of /metrics and /healthz by HTTP; NULL: none
   int max_connections, max_calls, max_steps;  // weir_rpc_server_options_t's
   int chief_patience_s;            // wish for the end when the chief is gone for so long; 0: never

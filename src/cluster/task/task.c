@@ -76,6 +76,8 @@ static weir_status_t* init(weir_task_t* task, weir_task_options_t* options) {
   WEIR_TRY(weir_rpc_loop_create(&loop, &task->loop));
   WEIR_TRY(weir_gate_create(HOLD_LIMIT_S * INT64_C(1000000000), &task->gate));
   weir_gate_set(task->runtime->resources, task->gate);
+  if (options->members.etcd.endpoints)
+    WEIR_TRY(weir_members_create(task, &options->members, &task->members));
   return weir_collectives_create(task, &task->collectives);
 }
 
@@ -107,6 +109,7 @@ void weir_task_destroy(weir_task_t* task) {
   for (size_t i = 0; (entry = weir_map_next(&task->channels, &i));)
     weir_rpc_channel_destroy(entry->value);
   weir_map_free(&task->channels);
+  weir_members_destroy(task->members);
   weir_collectives_destroy(task->collectives);
   weir_map_free(&task->steps);
   weir_mutex_lock(&task->mu);
@@ -222,6 +225,9 @@ weir_status_t* weir_task_channel(weir_task_t* task, const weir_alias_t* alias, w
   weir_device_name_t name;
   WEIR_TRY(weir_device_name_parse(peer, &name));
   const weir_cluster_spec_t* spec = alias ? &alias->spec : &task->spec;
+  const bool is_ours = !alias && task->members;
+  *out_channel = is_ours ? weir_members_channel(task->members, name.job, name.task) : NULL;
+  if (*out_channel) return NULL;
   const char* address = weir_cluster_spec_find(spec, name.job, name.task);
   if (!address) {
     return WEIR_STATUS(NOT_FOUND, "'%.*s' names no task of the cluster that '%s' is part of",

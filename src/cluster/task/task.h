@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "cluster/config/alias.h"
 #include "cluster/config/spec.h"
+#include "cluster/task/members.h"
 #include "cluster/task/request_ids.h"
 #include "cluster/task/same_host.h"
 #include "cluster/task/transfer_log.h"
@@ -38,6 +39,7 @@ typedef struct weir_task_t {
   weir_same_host_t same_host;
   weir_transfer_log_t transfers;
   struct weir_collectives_t* collectives;
+  weir_members_t* members;         // NULL: the spec has all addresses
   weir_gate_t* gate;               // that steps pass before they write to variables here
   void (*shutdown_fn)(void* arg);  // a client asks the process to end; NULL: refused. Immutable
   void* shutdown_arg;
@@ -64,6 +66,7 @@ typedef struct weir_task_options_t {
   uint64_t max_message_size;  // bytes of what peers send; 0: what gRPC has room for
   uint64_t max_graph_size;    // bytes of a session's graph; 0: 2 GiB, as protobuf has it
   weir_rpc_token_t* token;  // that calls to this task, and to its peers, bear; retained; NULL: none
+  weir_members_options_t members;  // who tells the addresses that the spec has not
 } weir_task_options_t;
 
 WEIR_MUST_USE weir_status_t* weir_task_create(weir_task_options_t* options, weir_task_t** out_task);
