@@ -44,6 +44,17 @@ def test_every_type_goes_there_and_back(any_server, name, shape):
         np.testing.assert_array_equal(s.run(tf.identity(held)), value)
 
 
+def test_bools_that_nobody_set(server):
+    """The client takes no byte but 0 and 1 for a bool, whatever was in that memory before."""
+    with session(server) as s:
+        x = tf1.placeholder(tf.float32)
+        other = tf.exp(x)
+        bools = tf.raw_ops.Empty(shape=[4000], dtype=tf.bool, init=False)
+        for _ in range(5):
+            s.run(other, {x: np.full([1000], 1.7)})
+            assert s.run(bools).shape == (4000,)
+
+
 @pytest.mark.parametrize('value', [b'', b'one', 'größe'.encode(), [b'a', b'', b'x' * 300], np.zeros([0], object),
                                    [[b'\0\xff', b'b'], [b'c', b'd']]], ids=repr)
 def test_strings(any_server, value):

@@ -104,6 +104,12 @@ static weir_status_t* empty_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set(ctx, 0, out);
 }
 
+// Not every byte is a bool, and TensorFlow's client refuses those that are none. Large tensors are
+// left as they are: to set them takes memory that nobody may ever look at.
+static bool is_bool_to_set(const weir_tensor_t* out) {
+  return weir_tensor_type(out) == WEIR_DTYPE_BOOL && out->count <= 1 << 20;
+}
+
 // |*out_is_zero|: elements are to be set.
 static weir_status_t* empty_output(weir_kernel_ctx_t* ctx, weir_tensor_t** out, bool* out_is_zero) {
   const weir_tensor_t* shape = weir_kernel_input(ctx, 0);
@@ -116,7 +122,8 @@ static weir_status_t* empty_output(weir_kernel_ctx_t* ctx, weir_tensor_t** out, 
   }
   WEIR_TRY(read_dims(shape, dims, &rank));
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, out));
-  *out_is_zero = (*out)->count > 0 && weir_attrs_bool(weir_kernel_attrs(ctx), "init");
+  const bool is_asked_for = weir_attrs_bool(weir_kernel_attrs(ctx), "init");
+  *out_is_zero = (*out)->count > 0 && (is_asked_for || is_bool_to_set(*out));
   return NULL;
 }
 
