@@ -76,6 +76,8 @@ static weir_status_t* init(weir_task_t* task, weir_task_options_t* options) {
   WEIR_TRY(weir_rpc_loop_create(&loop, &task->loop));
   WEIR_TRY(weir_gate_create(HOLD_LIMIT_S * INT64_C(1000000000), &task->gate));
   weir_gate_set(task->runtime->resources, task->gate);
+  task->same_host.pool = task->pool;
+  task->transports[task->transport_count++] = &task->same_host.base;
   return weir_collectives_create(task, &task->collectives);
 }
 

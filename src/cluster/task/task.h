@@ -36,6 +36,8 @@ typedef struct weir_task_t {
   weir_request_ids_t request_ids;  // of what changes something: steps, what prepares them
   weir_request_ids_t receive_ids;  // of RecvTensor, of which a step may have thousands
   weir_same_host_t same_host;
+  weir_transport_t* transports[WEIR_TRANSPORT_LIMIT];  // those above, the preferred first
+  int transport_count;
   weir_transfer_log_t transfers;
   struct weir_collectives_t* collectives;
   weir_gate_t* gate;               // that steps pass before they write to variables here
