@@ -57,6 +57,10 @@ typedef struct weir_server_options_t {
   // its own sessions too, while there is such a server; another one with others is
   // FAILED_PRECONDITION.
   const char* file_roots;
+  // How large tensors go between tasks: "auto": copied from memory on one machine, else in calls;
+  // "ucx": by UCX to tasks that say so too, which is not encrypted and so INVALID_ARGUMENT with
+  // |tls_cert|; "ucx:plain": with it, too. NULL: what WEIR_TRANSPORT says, else "auto".
+  const char* transport;
   // What clients may ask for; more is RESOURCE_EXHAUSTED. 0: the default.
   uint64_t max_graph_size;    // bytes of a session's graph; 2 GiB
   uint64_t max_message_size;  // bytes of a message, and so of a tensor that arrives; 4 GiB
