@@ -61,6 +61,8 @@ const verb_t verb_server = {
         "                    random:SEED, /job:ps (graph: on this task)\n"
         "  --rates=FILE      for cost: how fast the tasks are, as 'weir place --print-rates\n"
         "                    --tasks=LIST' tells (default: it measures them)\n"
+        "  --transport=HOW   how large tensors go between tasks: auto, ucx (by UCX, unencrypted:\n"
+        "                    not with TLS), ucx:plain (with it, too) (auto)\n"
         "  --threads=N       threads for kernels (default: one a CPU)\n"
         "  --plugin=FILE     load ops of a shared object first; may be repeated\n"
         "  --metrics-port=N  HTTP with /metrics (Prometheus) and /healthz; 0: any free port\n"
@@ -71,6 +73,7 @@ const verb_t verb_server = {
         "                    do not serve; tell the server at ADDRESS to end\n"
         "TF_CPP_MIN_LOG_LEVEL (0 to 3, default 2) says how much it reports on stderr.\n"
         "WEIR_SAME_HOST=0 makes it use the network also for tensors between tasks of one machine.\n"
+        "WEIR_TRANSPORT says what --transport does, where that is not given.\n"
         "\n"
         "Once it serves it prints 'weir server listening on port N' (or 'on unix:PATH') to "
         "stdout.\n"
@@ -131,6 +134,7 @@ static bool parse_text(args_t* args, flags_t* flags) {
                {"devices", &options->devices},
                {"place", &options->place},
                {"rates", &options->rates},
+               {"transport", &options->transport},
                {"token-file", &options->token_file},
                {"file-roots", &options->file_roots},
                {"etcd", &options->etcd},

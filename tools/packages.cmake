@@ -58,6 +58,7 @@ installed, and NVIDIA's libraries for GPUs.")
 set(CPACK_DEBIAN_DEBLIBRARY_PACKAGE_SHLIBDEPS ON)
 # What is opened at run time, which no linker knows.
 set(CPACK_DEBIAN_DEBLIBRARY_PACKAGE_RECOMMENDS "libopenblas0-pthread | libopenblas0, libsqlite3-0, libwebp7, libjxl0.7 | libjxl0.11")
+set(CPACK_DEBIAN_DEBLIBRARY_PACKAGE_SUGGESTS "libucx0")
 
 weir_package(debdevelopment libweir-dev libdevel "files to build programs with Weir"
   "Headers, and files for pkg-config and CMake, of libweir0.")

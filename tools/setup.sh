@@ -36,7 +36,7 @@ case "${1:-}" in
     # docs/quickstart.md, which tests/quickstart_test.py runs, ask a server by curl; spin checks the models of tests/chaos,
     # whose etcd_test.py starts etcd;
     # tests/static_test.py builds with musl, and for the other of the two processors; tests/tensorboard_test.py looks at pages in
-    # Chromium, which is a package on Debian alone.
+    # Chromium, which is a package on Debian alone; libucx0 is for tests/cluster/ucx_test.py.
     case "$(uname -m)" in
       x86_64) cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross" ;;
       *) cross="gcc-x86-64-linux-gnu libc6-dev-amd64-cross" ;;
@@ -44,7 +44,7 @@ case "${1:-}" in
     browser=""
     if grep -q "^ID=debian" /etc/os-release; then browser=chromium; fi
     # shellcheck disable=SC2086
-    install_packages python3 python3-venv curl openssl slurm-wlm munge spin etcd-server musl-tools qemu-user-static $cross $browser
+    install_packages python3 python3-venv curl openssl slurm-wlm munge libucx0 spin etcd-server musl-tools qemu-user-static $cross $browser
     [ -x .venv/bin/python ] || python3 -m venv .venv
     .venv/bin/python -m pip install -q --disable-pip-version-check -r tools/requirements.txt
     ;;

@@ -66,6 +66,10 @@ typedef struct weir_server_options_t {
   // The host by which the others find this task then. NULL: |bind| or, where that is every
   // interface, this machine's name.
   const char* advertise;
+  // How large tensors go between tasks: "auto": copied from memory on one machine, else in calls;
+  // "ucx": by UCX to tasks that say so too, which is not encrypted and so INVALID_ARGUMENT with
+  // |tls_cert|; "ucx:plain": with it, too. NULL: what WEIR_TRANSPORT says, else "auto".
+  const char* transport;
   // What clients may ask for; more is RESOURCE_EXHAUSTED. 0: the default.
   uint64_t max_graph_size;    // bytes of a session's graph; 2 GiB
   uint64_t max_message_size;  // bytes of a message, and so of a tensor that arrives; 4 GiB

@@ -149,17 +149,28 @@ static weir_status_t* load_token(const weir_server_options_t* options, const cha
   return weir_rpc_token_open(options->token_file, out_token);
 }
 
-// Graphs read and write files, as TensorFlow's do: who may send them should be known.
-static void warn_if_open(const weir_server_options_t* options, const char* bound) {
+static bool is_local(const char* bound) {
   weir_rpc_address_t address;
   weir_status_t* status = weir_rpc_address_parse(bound, &address);
-  bool is_local = status || weir_rpc_address_is_local(&address);
+  bool is_so = status || weir_rpc_address_is_local(&address);
   weir_status_destroy(status);
-  if (is_local || options->token_file || options->is_tls_mutual || options->file_roots) return;
+  return is_so;
+}
+
+// Graphs read and write files, as TensorFlow's do: who may send them should be known.
+static void warn_if_open(const weir_server_options_t* options, const char* bound) {
+  if (is_local(bound) || options->token_file || options->is_tls_mutual || options->file_roots)
+    return;
   WEIR_LOG(ERROR,
            "whoever reaches %s can run graphs here, and so read and write this user's files: see "
            "token_file, tls_mutual and file_roots",
            bound);
+}
+
+static weir_status_t* read_transport(const weir_server_options_t* options,
+                                     weir_transport_choice_t* out_choice) {
+  const char* wish = options->transport ? options->transport : getenv("WEIR_TRANSPORT");
+  return weir_transport_parse(wish, options->tls_cert != NULL, out_choice);
 }
 
 static weir_status_t* metrics_address(const weir_server_options_t* options, weir_strbuf_t* out) {
@@ -189,6 +200,7 @@ static weir_status_t* start(const weir_server_options_t* options, weir_server_t*
   weir_cluster_config_t config = {.job = NULL};
   weir_strbuf_t address = {0}, metrics = {0}, host = {0};
   weir_rpc_token_t* token = NULL;
+  weir_transport_choice_t transport = WEIR_TRANSPORT_AUTO;
   weir_status_t* status = weir_roots_add(options->file_roots);
   server->has_roots = !status && options->file_roots;
   if (!status) status = read_config(options, &config);
@@ -197,6 +209,7 @@ static weir_status_t* start(const weir_server_options_t* options, weir_server_t*
   if (!status) status = metrics_address(options, &metrics);
   if (!status) status = load_token(options, address.data, &token);
   if (!status) warn_if_open(options, address.data);
+  if (!status) status = read_transport(options, &transport);
   if (!status) {
     weir_serving_params_t params = {.task = {.spec = config.spec,
                                              .job = config.job,
@@ -207,6 +220,8 @@ static weir_status_t* start(const weir_server_options_t* options, weir_server_t*
                                              .threads = options->threads,
                                              .tls = tls_of(options, false),
                                              .token = token,
+                                             .transport = transport,
+                                             .is_local = is_local(address.data),
                                              .max_message_size = options->max_message_size,
                                              .max_graph_size = options->max_graph_size,
                                              .members = members_of(options)},

@@ -19,10 +19,12 @@ static inline void task_address(char out[96], int i) {
   snprintf(out, 96, "unix:/tmp/weir_task_pair.%d.%d", (int)getpid(), i);
 }
 
-static inline pair_t* pair_start(int threads) {
+static inline pair_t* pair_start_with(int threads, weir_transport_choice_t transport) {
   pair_t* pair = calloc(1, sizeof(*pair));
   for (int i = 0; i < 2; ++i) {
-    weir_serving_params_t params = {.task = {.job = "t", .index = i, .threads = threads}};
+    weir_serving_params_t params = {
+        .task = {
+            .job = "t", .index = i, .threads = threads, .transport = transport, .is_local = true}};
     for (int k = 0; k < 2; ++k) {
       char address[96];
       task_address(address, k);
@@ -34,6 +36,10 @@ static inline pair_t* pair_start(int threads) {
     pair->tasks[i]->runtime->devices[0]->incarnation = 1;  // what the keys of the tests have
   }
   return pair;
+}
+
+static inline pair_t* pair_start(int threads) {
+  return pair_start_with(threads, WEIR_TRANSPORT_AUTO);
 }
 
 static inline int pair_stop(void** state) {  // a cmocka tear-down

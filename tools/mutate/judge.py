@@ -31,9 +31,9 @@ OUTSIDE = {'cluster': ['cluster/steps_test.py', 'cluster/errors_test.py', 'clust
            'file': ['files_test.py', 'v1_checkpoint_test.py'], 'api': ['compat_test.py']}
 OUTSIDE['rpc'] = OUTSIDE['cluster'] + ['cluster/connections_test.py']
 # And which, before those, of a file by a word of its name.
-ABOUT = {'collective': 'cluster/collectives_test.py', 'same_host': 'cluster/same_host_test.py', 'rates': 'cluster/place_cost_test.py',
-         'devices': 'cluster/devices_test.py', 'client': 'cluster/token_test.py', 'limits': 'cluster/limits_test.py',
-         'batch': 'cluster/batching_test.py', 'place': 'cluster/place_test.py'}
+ABOUT = {'collective': 'cluster/collectives_test.py', 'same_host': 'cluster/same_host_test.py', 'ucx': 'cluster/ucx_test.py',
+         'rates': 'cluster/place_cost_test.py', 'devices': 'cluster/devices_test.py', 'client': 'cluster/token_test.py',
+         'limits': 'cluster/limits_test.py', 'batch': 'cluster/batching_test.py', 'place': 'cluster/place_test.py'}
 
 
 class Check:

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/memory.h"
 #include "cluster/master/master.h"
+#include "cluster/task/ucx.h"
 #include "cluster/worker/worker.h"
 #include "ops/queue/queue_resource.h"
 
@@ -182,6 +183,13 @@ static void put_task(weir_task_t* task, weir_strbuf_t* out) {
               "Bytes of tensors that other tasks fetched here.");
   put_counter(out, "weir_tensor_same_host_bytes_total", atomic_load(&task->same_host.bytes_read),
               "Bytes of tensors copied from the memory of other tasks on this machine.");
+  weir_ucx_counts_t ucx = weir_ucx_count(task->ucx);
+  put_counter(out, "weir_tensor_ucx_bytes_total", ucx.bytes_received,
+              "Bytes of tensors that came from other tasks by UCX.");
+  put_counter(out, "weir_tensors_ucx_total", ucx.tensors_received,
+              "Tensors that came from other tasks by UCX.");
+  put_gauge(out, "weir_tensors_ucx_sending", ucx.sends_open,
+            "Tensors that go to other tasks by UCX and are still needed for it.");
   put_gauge(out, "weir_tensors_awaited", atomic_load(&task->receives_open),
             "Tensors that other tasks asked for and have no answer to yet.");
   put_gauge(out, "weir_tensors_held", weir_same_host_count(&task->same_host),

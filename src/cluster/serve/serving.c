@@ -5,6 +5,7 @@
 #include "cluster/master/master.h"
 #include "cluster/serve/chief.h"
 #include "cluster/serve/metrics.h"
+#include "cluster/task/ucx.h"
 #include "cluster/worker/worker.h"
 #include "rpc/http.h"
 #include "rpc/token.h"
@@ -56,6 +57,7 @@ static void handle_state(void* self, weir_rpc_call_t* call) {
 static void peer_gone(void* self, uint64_t connection) {
   weir_task_t* task = self;
   weir_same_host_end_connection(&task->same_host, connection);
+  weir_ucx_end_connection(task->ucx, connection);
   weir_gate_disconnect(task->gate, connection);
 }
 

@@ -17,7 +17,6 @@
 #include "cluster/task/fields.h"
 #include "wire/wire.h"
 
-#define TYPE_URL "weir/same_host"
 #define PIECE_SIZE ((size_t)1 << 20)  // copied at a time, by one thread
 #define PIECE_COST_NS 200000.0
 #define KEY_SIZE WEIR_SAME_HOST_KEY_SIZE
@@ -29,8 +28,7 @@ enum {
   WISH_AGAIN = 2,
   WISH_SOCKET = 3,
   WISH_TOKEN = 4,
-  ANSWER_PLACED = 1,  // and in a response
-  PLACE_TOKEN = 1,    // of what goes over the Unix socket
+  PLACE_TOKEN = 1,  // of what goes over the Unix socket
   PLACE_ADDRESS = 2,
   PLACE_WORD = 3,
   PLACE_DTYPE = 4,
@@ -115,8 +113,11 @@ static int find_peer(const weir_same_host_t* same, int fd) {
   return peer.pid > 0 && peer.pid != same->self && peer.uid == geteuid() ? peer.pid : 0;
 }
 
+static const weir_transport_vtable_t same_host_vtable;
+
 void weir_same_host_init(weir_same_host_t* same) {
   const char* wish = getenv("WEIR_SAME_HOST");
+  same->base.vtable = &same_host_vtable;
   weir_mutex_init(&same->mu);
   same->holds.owns_keys = true;
   same->refused.owns_keys = true;
@@ -215,30 +216,17 @@ static bool tell_place(const weir_same_host_t* same, const hold_t* hold) {
   return is_told;
 }
 
-static bool put_answer(weir_strbuf_t* response) {
-  size_t any = weir_wire_begin(response, RECV_TENSOR_RESPONSE_TRANSPORT_OPTIONS);
-  weir_wire_put_string(response, ANY_TYPE_URL, TYPE_URL);
-  size_t value = weir_wire_begin(response, ANY_VALUE);
-  weir_wire_put_bool(response, ANSWER_PLACED, true);
-  weir_wire_end(response, value);
-  weir_wire_end(response, any);
-  weir_wire_put_bool(response, RECV_TENSOR_RESPONSE_REQUIRE_ACK, true);
-  return !response->failed;
-}
-
 bool weir_same_host_hold(weir_same_host_t* same, const weir_same_host_reader_t* reader,
-                         weir_tensor_t* tensor, weir_strbuf_t* response) {
+                         weir_tensor_t* tensor) {
   bool is_fit = same->host && reader->request_id && weir_dtype_is_plain(weir_tensor_type(tensor)) &&
-                weir_tensor_byte_size(tensor) >= WEIR_SAME_HOST_MIN_SIZE;
+                weir_tensor_byte_size(tensor) >= WEIR_TRANSPORT_MIN_SIZE;
   hold_t* hold = is_fit ? weir_malloc(sizeof(*hold)) : NULL;
   if (!hold) return false;
   atomic_init(&hold->word, word_of(reader->token));
   hold->reader = *reader;
   hold->tensor = weir_tensor_retain(tensor);
-  size_t size = response->size;
   // Told before it is in the table: from then on, others may end it.
-  if (put_answer(response) && tell_place(same, hold) && hold_add(same, hold)) return true;
-  response->size = size;
+  if (tell_place(same, hold) && hold_add(same, hold)) return true;
   hold_end(hold);
   return false;
 }
@@ -259,29 +247,10 @@ weir_tensor_t* weir_same_host_take(weir_same_host_t* same, int64_t request_id,
 
 // ---- what requests and responses say ----
 
-// The value of an Any of our type; empty otherwise.
-static weir_view_t find_value(weir_view_t any) {
-  weir_view_t url = weir_view("", 0), value = weir_view("", 0);
-  weir_wire_reader_t reader = weir_wire_reader(any);
-  while (weir_wire_next(&reader)) {
-    if (reader.field == ANY_TYPE_URL && reader.type == WEIR_WIRE_BYTES) url = reader.bytes;
-    if (reader.field == ANY_VALUE && reader.type == WEIR_WIRE_BYTES) value = reader.bytes;
-  }
-  return !reader.error && weir_view_is(url, TYPE_URL) ? value : weir_view("", 0);
-}
-
-static void put_value(weir_strbuf_t* request, const weir_strbuf_t* value) {
-  size_t any = weir_wire_begin(request, RECV_TENSOR_REQUEST_TRANSPORT_OPTIONS);
-  weir_wire_put_string(request, ANY_TYPE_URL, TYPE_URL);
-  weir_wire_put_bytes(request, ANY_VALUE, value->data, value->size);
-  weir_wire_end(request, any);
-  if (value->failed) request->failed = true;
-}
-
 void weir_same_host_ask_again(int64_t request_id, weir_strbuf_t* request) {
   weir_strbuf_t value = {0};
   weir_wire_put_fixed64(&value, WISH_AGAIN, (uint64_t)request_id);
-  put_value(request, &value);
+  weir_transport_put_offer(request, WEIR_SAME_HOST_URL, &value);
   weir_strbuf_free(&value);
 }
 
@@ -301,7 +270,7 @@ void weir_same_host_offer(weir_same_host_t* same, const void* peer, weir_same_ho
   weir_wire_put_fixed64(&value, WISH_HOST, same->host);
   weir_wire_put_bytes(&value, WISH_SOCKET, same->name, KEY_SIZE);
   weir_wire_put_bytes(&value, WISH_TOKEN, offer->token, KEY_SIZE);
-  put_value(request, &value);
+  weir_transport_put_offer(request, WEIR_SAME_HOST_URL, &value);
   weir_strbuf_free(&value);
 }
 
@@ -322,10 +291,9 @@ void weir_same_host_refuse(weir_same_host_t* same, const void* peer) {
   weir_status_destroy(status);  // without memory for it, the next tensor tries again
 }
 
-weir_same_host_wish_t weir_same_host_wish(const weir_same_host_t* same,
-                                          weir_view_t transport_options) {
+weir_same_host_wish_t weir_same_host_wish(const weir_same_host_t* same, weir_view_t offer) {
   weir_same_host_wish_t wish = {.is_here = false};
-  weir_wire_reader_t reader = weir_wire_reader(find_value(transport_options));
+  weir_wire_reader_t reader = weir_wire_reader(offer);
   while (weir_wire_next(&reader)) {
     bool is_number = reader.type == WEIR_WIRE_FIXED64, is_bytes = reader.type == WEIR_WIRE_BYTES;
     if (reader.field == WISH_HOST && is_number) wish.is_here = reader.value == same->host;
@@ -336,10 +304,6 @@ weir_same_host_wish_t weir_same_host_wish(const weir_same_host_t* same,
   if (!same->host || wish.socket.size != KEY_SIZE || wish.token.size != KEY_SIZE)
     wish.is_here = false;
   return wish;
-}
-
-bool weir_same_host_is_placed(weir_view_t transport_options) {
-  return find_value(transport_options).size > 0;
 }
 
 // ---- places that producers tell ----
@@ -484,3 +448,61 @@ weir_status_t* weir_same_host_read(weir_same_host_t* same, weir_pool_t* pool,
   *out_tensor = tensor;
   return NULL;
 }
+
+// ---- the transport ----
+
+static weir_same_host_t* same_of(weir_transport_t* base) { return (weir_same_host_t*)base; }
+
+static void* transport_offer(weir_transport_t* base, const void* peer, weir_strbuf_t* request) {
+  weir_same_host_offer_t* offer = weir_calloc(1, sizeof(*offer));
+  if (offer) weir_same_host_offer(same_of(base), peer, offer, request);
+  if (offer && offer->is_made) return offer;
+  weir_free(offer);
+  return NULL;
+}
+
+static void transport_withdraw(weir_transport_t* base, void* take_offer) {
+  weir_same_host_withdraw(same_of(base), take_offer);
+  weir_free(take_offer);
+}
+
+static void run_collect(void* arg) {
+  weir_same_host_offer_t* offer = arg;
+  weir_tensor_t* tensor = NULL;
+  weir_status_t* status = weir_same_host_read(offer->same, offer->same->pool, offer, &tensor);
+  offer->done(offer->arg, status, tensor);
+}
+
+static void transport_collect(weir_transport_t* base, void* self, weir_collected_fn_t done,
+                              void* arg) {
+  weir_same_host_offer_t* offer = self;
+  offer->same = same_of(base);
+  offer->done = done;
+  offer->arg = arg;
+  weir_pool_submit(offer->same->pool, run_collect, offer);
+}
+
+static void transport_refuse(weir_transport_t* base, const void* peer) {
+  weir_same_host_refuse(same_of(base), peer);
+}
+
+static bool transport_pass(weir_transport_t* base, const weir_passing_t* passing) {
+  weir_same_host_wish_t wish = weir_same_host_wish(same_of(base), passing->offer);
+  if (!wish.is_here) return false;
+  weir_same_host_reader_t reader = {.request_id = passing->request_id,
+                                    .step_id = passing->step_id,
+                                    .connection = passing->connection};
+  memcpy(reader.socket, wish.socket.data, wish.socket.size);
+  memcpy(reader.token, wish.token.data, wish.token.size);
+  if (!weir_same_host_hold(same_of(base), &reader, passing->tensor)) return false;
+  passing->done(passing->arg, NULL);
+  return true;
+}
+
+static const weir_transport_vtable_t same_host_vtable = {.url = WEIR_SAME_HOST_URL,
+                                                         .offer = transport_offer,
+                                                         .withdraw = transport_withdraw,
+                                                         .collect = transport_collect,
+                                                         .ask_again = weir_same_host_ask_again,
+                                                         .refuse = transport_refuse,
+                                                         .pass = transport_pass};

@@ -1,14 +1,13 @@
 // same_host.h — Tensors between tasks of one machine without the socket: the producer says where a
 // large tensor is, and the receiver copies it out of the producer's memory (process_vm_readv).
 //
-// It happens within RecvTensor and is between tasks of Weir only; others neither ask nor are asked:
+// A transport (transport.h):
 //   1. The receiver listens on a Unix socket of its own. To a task of its own cluster, the
-//   request's
-//      transport_options name the receiver's host (a hash of the machine's boot, the namespaces and
+//      request's offer names the receiver's host (a hash of the machine's boot, the namespaces and
 //      the user), that socket, and a token: random bytes for this one request.
 //   2. A producer with the same host connects to the socket, makes sure that a process of its own
 //      user listens there, and sends the token, address, type and shape. It holds the tensor, and
-//      answers with nothing but the news that it did so (transport_options, require_ack).
+//      answers with nothing but the news that it did so.
 //   3. The receiver takes the process from the connection: the kernel says who made it. It copies
 //      the tensor, then reads a word beside the hold that proves that the tensor was held to the
 //      end of the copy. MarkRecvFinished ends the hold. If anything is not as it should be, it asks
@@ -33,16 +32,15 @@
 #define WEIR_CLUSTER_TASK_SAME_HOST_H_
 
 #include "base/map.h"
-#include "base/string.h"
-#include "tensor/tensor.h"
+#include "cluster/task/transport.h"
 
-// Bytes from which it pays: below, the acknowledgement costs more than the socket.
-#define WEIR_SAME_HOST_MIN_SIZE ((size_t)256 << 10)
-
+#define WEIR_SAME_HOST_URL "weir/same_host"
 #define WEIR_SAME_HOST_KEY_SIZE 16  // of names and tokens, which nobody can guess
 
 // What a task knows of its peers on this machine. Immutable after init but for what |mu| guards.
 typedef struct weir_same_host_t {
+  weir_transport_t base;
+  weir_pool_t* pool;                   // that copies; set by the task
   uint64_t host;                       // hash of machine, namespaces and user; 0: off
   char name[WEIR_SAME_HOST_KEY_SIZE];  // of |socket|, in the abstract namespace
   int socket;                          // where producers say where tensors are; -1: off
@@ -74,6 +72,9 @@ typedef struct weir_same_host_offer_t {
   char token[WEIR_SAME_HOST_KEY_SIZE];
   bool is_made;
   weir_same_host_place_t* place;  // guarded by mu; NULL: no producer has told it
+  weir_same_host_t* same;         // of the transport's offers, like the rest
+  weir_collected_fn_t done;
+  void* arg;
 } weir_same_host_offer_t;
 
 // Makes an offer and writes it into RecvTensorRequest |request|. Nothing happens when it is off or
@@ -86,8 +87,6 @@ void weir_same_host_withdraw(weir_same_host_t* same, weir_same_host_offer_t* off
 void weir_same_host_ask_again(int64_t request_id, weir_strbuf_t* request);
 // |peer| refused although its offer was good: no more offers to it.
 void weir_same_host_refuse(weir_same_host_t* same, const void* peer);
-// Whether a response's |transport_options| say that the producer told the place of the tensor.
-bool weir_same_host_is_placed(weir_view_t transport_options);
 // Copies the tensor that |offer| was answered with, on threads of |pool|.
 // RESOURCE_EXHAUSTED: there is no memory for it. Any other error means: ask again.
 WEIR_MUST_USE weir_status_t* weir_same_host_read(weir_same_host_t* same, weir_pool_t* pool,
@@ -95,15 +94,14 @@ WEIR_MUST_USE weir_status_t* weir_same_host_read(weir_same_host_t* same, weir_po
                                                  weir_tensor_t** out_tensor);
 
 // ---- the producer ----
-// What a request says about memory.
+// What a request's offer says about memory.
 typedef struct weir_same_host_wish_t {
   bool is_here;        // the receiver is on this host, and offers to read
   weir_view_t socket;  // the name of its socket; a view, like |token|, into the request
   weir_view_t token;
   int64_t again;  // not 0: it wants the bytes of this request's answer
 } weir_same_host_wish_t;
-weir_same_host_wish_t weir_same_host_wish(const weir_same_host_t* same,
-                                          weir_view_t transport_options);
+weir_same_host_wish_t weir_same_host_wish(const weir_same_host_t* same, weir_view_t offer);
 
 // Who may read a tensor.
 typedef struct weir_same_host_reader_t {
@@ -112,10 +110,9 @@ typedef struct weir_same_host_reader_t {
   char socket[WEIR_SAME_HOST_KEY_SIZE];
   char token[WEIR_SAME_HOST_KEY_SIZE];
 } weir_same_host_reader_t;
-// Holds |tensor|, tells the reader where it is, and writes into RecvTensorResponse |response| that
-// this happened. False, and nothing written, for a tensor that had better go as bytes.
+// Holds |tensor| and tells the reader where it is. False for a tensor that had better go as bytes.
 bool weir_same_host_hold(weir_same_host_t* same, const weir_same_host_reader_t* reader,
-                         weir_tensor_t* tensor, weir_strbuf_t* response);
+                         weir_tensor_t* tensor);
 // Ends the hold of a request made over |connection|. The tensor, which the caller releases; NULL
 // when there is none.
 weir_tensor_t* weir_same_host_take(weir_same_host_t* same, int64_t request_id, uint64_t connection);

@@ -16,10 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "testing/task_pair.h"
+#include "testing/hand_over.h"
 #include "wire/wire.h"
 
-#define KEY TASK(1) "/device:CPU:0;1;" TASK(0) "/device:CPU:0;edge;0:0"
 #define LARGE ((int64_t)1 << 20)
 
 static int set_up(void** state) {
@@ -32,35 +31,7 @@ static int set_up(void** state) {
   return 0;
 }
 
-static weir_tensor_t* make_pattern(weir_dtype_t dtype, int rank, const int64_t* dims) {
-  weir_tensor_t* tensor = NULL;
-  check_ok(weir_tensor_create(dtype, rank, dims, &tensor));
-  uint8_t* bytes = weir_tensor_data(tensor);
-  for (size_t i = 0; i < weir_tensor_byte_size(tensor); ++i) bytes[i] = (uint8_t)(i % 251 & 1);
-  return tensor;
-}
-
 // ---- a step that hands one tensor from task 1 to task 0 ----
-
-typedef struct receive_t {
-  weir_mutex_t mu;
-  weir_cond_t cond;
-  bool is_done;
-  weir_status_t* status;
-  weir_tensor_t* tensor;
-} receive_t;
-
-static void receive_done(void* arg, weir_status_t* take_status, weir_tensor_t* take_tensor,
-                         bool is_dead) {
-  receive_t* receive = arg;
-  assert_false(is_dead);
-  weir_mutex_lock(&receive->mu);
-  receive->status = take_status;
-  receive->tensor = take_tensor;
-  receive->is_done = true;
-  weir_cond_broadcast(&receive->cond);
-  weir_mutex_unlock(&receive->mu);
-}
 
 static void wait_until_none_held(weir_task_t* task) {
   int64_t deadline = weir_clock_ns() + INT64_C(60000000000);
@@ -68,38 +39,15 @@ static void wait_until_none_held(weir_task_t* task) {
   assert_int_equal(weir_same_host_count(&task->same_host), 0);
 }
 
-// |alias|: what task 0 is called in the step; NULL: as everywhere.
+// |alias|: what task 0 is called in the step; NULL: as everywhere. What it holds it lets go of by
+// the acknowledgement, before the step ends.
 static void hand_over_as(pair_t* pair, int64_t step_id, weir_alias_t* alias,
                          weir_tensor_t* tensor) {
   weir_rendezvous_t* ends[2] = {NULL, NULL};
-  check_ok(weir_task_step_as(pair->tasks[0], step_id, alias, &ends[0]));
-  check_ok(weir_task_step(pair->tasks[1], step_id, &ends[1]));
-  receive_t receive = {.is_done = false};
-  weir_mutex_init(&receive.mu);
-  weir_cond_init(&receive.cond);
-  weir_cancel_t* cancel = NULL;
-  check_ok(weir_cancel_create(NULL, &cancel));
-  ends[0]->vtable->recv_async(ends[0], weir_view_of(KEY), cancel, receive_done, &receive);
-  check_ok(ends[1]->vtable->send(ends[1], weir_view_of(KEY), tensor, false));
-  int64_t deadline = weir_clock_ns() + INT64_C(60000000000);
-  weir_mutex_lock(&receive.mu);
-  while (!receive.is_done && weir_cond_wait_until(&receive.cond, &receive.mu, deadline)) {
-  }
-  assert_true(receive.is_done);
-  weir_mutex_unlock(&receive.mu);
-  check_ok(receive.status);
-  assert_int_equal(weir_tensor_type(receive.tensor), weir_tensor_type(tensor));
-  assert_true(weir_tensor_same_shape(receive.tensor, tensor));
-  assert_ptr_not_equal(weir_tensor_data(receive.tensor), weir_tensor_data(tensor));
-  assert_memory_equal(weir_tensor_data(receive.tensor), weir_tensor_data(tensor),
-                      weir_tensor_byte_size(tensor));
-  weir_tensor_release(receive.tensor);
-  wait_until_none_held(pair->tasks[1]);  // by the acknowledgement, before the step ends
-  for (int i = 0; i < 2; ++i) weir_task_end_step(pair->tasks[i], step_id);
-  for (int i = 0; i < 2; ++i) weir_rendezvous_release(ends[i]);
-  weir_cancel_destroy(cancel);
-  weir_cond_destroy(&receive.cond);
-  weir_mutex_destroy(&receive.mu);
+  hand_over_begin(pair, step_id, alias, ends);
+  hand_over_tensor(ends, tensor);
+  wait_until_none_held(pair->tasks[1]);
+  hand_over_end(pair, step_id, ends);
 }
 
 static void hand_over(pair_t* pair, int64_t step_id, weir_tensor_t* tensor) {
@@ -136,7 +84,7 @@ static void test_large_ones_are_read(void** state) {
     assert_int_equal(bytes_read(pair), expected);
     weir_tensor_release(tensor);
   }
-  int64_t count = WEIR_SAME_HOST_MIN_SIZE - 1;
+  int64_t count = WEIR_TRANSPORT_MIN_SIZE - 1;
   weir_tensor_t* small = make_pattern(WEIR_DTYPE_UINT8, 1, &count);
   hand_over(pair, 100, small);
   assert_int_equal(bytes_read(pair), expected);
@@ -219,13 +167,9 @@ static void start(weir_same_host_t* same) {
 
 static bool hold(weir_same_host_t* same, int64_t request_id, int64_t step_id, uint64_t connection,
                  weir_tensor_t* tensor) {
-  weir_strbuf_t response = {0};
   weir_same_host_reader_t reader = {request_id, step_id, connection, {0}, {0}};
   memcpy(reader.socket, same->name, sizeof(reader.socket));
-  bool is_held = weir_same_host_hold(same, &reader, tensor, &response);
-  assert_int_equal(response.size > 0, is_held);
-  weir_strbuf_free(&response);
-  return is_held;
+  return weir_same_host_hold(same, &reader, tensor);
 }
 
 static void test_holds_end(void** state) {

@@ -38,9 +38,10 @@ struct fetch_t {
   fetch_t *next, **place;
   weir_rpc_channel_t* channel;
   int64_t request_id;
-  char* key;                        // where transfers are noted; NULL otherwise
-  int64_t start_us;                 // of weir_wall_clock_us; with |key|
-  weir_same_host_offer_t offer;     // to read the producer's memory
+  char* key;                           // where transfers are noted; NULL otherwise
+  int64_t start_us;                    // of weir_wall_clock_us; with |key|
+  void* offers[WEIR_TRANSPORT_LIMIT];  // one a transport of the task; NULL: none was made
+  weir_transport_t* passed_by;         // the one that collects the tensor; NULL: it comes as bytes
   bool is_again;                    // that failed: the second request, for the bytes, is on its way
   weir_rpc_request_t* requests[2];  // guarded by step->mu; the second when |is_again|
   bool is_cancelled;                // guarded by step->mu; before there was a request to cancel
@@ -62,11 +63,27 @@ static void fetch_unref(fetch_t* fetch) {
   weir_free(fetch);
 }
 
+// The offer that |transport| has made.
+static void** offer_of(fetch_t* fetch, const weir_transport_t* transport) {
+  weir_task_t* task = fetch->step->task;
+  int i = 0;
+  while (task->transports[i] != transport) ++i;
+  return &fetch->offers[i];
+}
+
+// With step->mu, under which offers are taken back.
+static void fetch_cancel_collect(fetch_t* fetch) {
+  weir_transport_t* transport = fetch->passed_by;
+  if (transport && transport->vtable->cancel && *offer_of(fetch, transport))
+    transport->vtable->cancel(transport, *offer_of(fetch, transport));
+}
+
 static void fetch_cancel(void* arg) {
   fetch_t* fetch = arg;
   weir_mutex_lock(&fetch->step->mu);
   fetch->is_cancelled = true;
   weir_rpc_request_t* requests[2] = {fetch->requests[0], fetch->requests[1]};
+  fetch_cancel_collect(fetch);
   weir_mutex_unlock(&fetch->step->mu);
   for (int i = 0; i < 2; ++i) {
     if (requests[i]) weir_rpc_request_cancel(requests[i]);
@@ -83,9 +100,22 @@ static void fetch_unlink(fetch_t* fetch) {
   weir_mutex_unlock(&fetch->step->mu);
 }
 
-// Reads a RecvTensorResponse. |out_is_placed|: the tensor is to be read from memory.
-static weir_status_t* parse_response(weir_rpc_buffer_t* buffer, weir_tensor_t** out_tensor,
-                                     bool* out_is_dead, bool* out_is_placed) {
+// The transport by which, as |options| of a response say, the tensor was passed. NULL: by none that
+// made an offer.
+static weir_transport_t* find_passed(const fetch_t* fetch, weir_view_t options) {
+  const weir_task_t* task = fetch->step->task;
+  for (int i = 0; i < task->transport_count && !fetch->is_again; ++i) {
+    weir_transport_t* transport = task->transports[i];
+    if (fetch->offers[i] && weir_transport_value(options, transport->vtable->url).size > 0)
+      return transport;
+  }
+  return NULL;
+}
+
+// Reads a RecvTensorResponse. |out_passed_by|: what is to collect the tensor; NULL: it is there.
+static weir_status_t* parse_response(const fetch_t* fetch, weir_rpc_buffer_t* buffer,
+                                     weir_tensor_t** out_tensor, bool* out_is_dead,
+                                     weir_transport_t** out_passed_by) {
   weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(buffer));
   weir_view_t proto = {.data = NULL}, options = weir_view("", 0);
   *out_is_dead = false;
@@ -99,10 +129,10 @@ static weir_status_t* parse_response(weir_rpc_buffer_t* buffer, weir_tensor_t** 
   }
   WEIR_TRY(weir_wire_check(&reader, "RecvTensorResponse"));
   if (*out_is_dead) return NULL;
-  *out_is_placed = !proto.data && weir_same_host_is_placed(options);
-  if (*out_is_placed) return NULL;
-  if (!proto.data) return WEIR_STATUS(INTERNAL, "a RecvTensorResponse has no tensor");
-  return weir_message_get_tensor(buffer, proto, out_tensor);
+  if (proto.data) return weir_message_get_tensor(buffer, proto, out_tensor);
+  *out_passed_by = find_passed(fetch, options);
+  if (*out_passed_by) return NULL;
+  return WEIR_STATUS(INTERNAL, "a RecvTensorResponse has no tensor");
 }
 
 static void note_transfer(const fetch_t* fetch, const weir_tensor_t* tensor) {
@@ -114,13 +144,26 @@ static void note_transfer(const fetch_t* fetch, const weir_tensor_t* tensor) {
   weir_transfer_log_add(&fetch->step->task->transfers, &transfer);
 }
 
+static void fetch_withdraw(fetch_t* fetch) {
+  weir_task_t* task = fetch->step->task;
+  void* offers[WEIR_TRANSPORT_LIMIT];
+  weir_mutex_lock(&fetch->step->mu);
+  memcpy(offers, fetch->offers, sizeof(offers));
+  memset(fetch->offers, 0, sizeof(fetch->offers));
+  weir_mutex_unlock(&fetch->step->mu);
+  for (int i = 0; i < task->transport_count; ++i) {
+    weir_transport_t* transport = task->transports[i];
+    if (offers[i]) transport->vtable->withdraw(transport, offers[i]);
+  }
+}
+
 // Ends the fetch, and hands over what came of it.
 static void fetch_finish(fetch_t* take_fetch, weir_status_t* take_status,
                          weir_tensor_t* take_tensor, bool is_dead) {
   fetch_t* fetch = take_fetch;
   weir_status_t* status = take_status;
   if (fetch->token) weir_cancel_deregister(fetch->cancel, fetch->token);
-  weir_same_host_withdraw(&fetch->step->task->same_host, &fetch->offer);
+  fetch_withdraw(fetch);
   if (fetch->key && take_tensor) note_transfer(fetch, take_tensor);
   fetch_unlink(fetch);
   weir_mutex_lock(&fetch->step->mu);
@@ -140,26 +183,40 @@ static void count_received(fetch_t* fetch, size_t size) {
                             memory_order_relaxed);  // a statistic
 }
 
-static void fetch_copy(void* arg);
+static void fetch_collected(void* arg, weir_status_t* take_status, weir_tensor_t* take_tensor);
+
+// Has |transport| get the tensor that it was told was passed.
+static void fetch_collect(fetch_t* fetch, weir_transport_t* transport) {
+  void* offer = *offer_of(fetch, transport);
+  weir_mutex_lock(&fetch->step->mu);
+  fetch->passed_by = transport;
+  if (fetch->is_cancelled) fetch_cancel_collect(fetch);
+  weir_mutex_unlock(&fetch->step->mu);
+  transport->vtable->collect(transport, offer, fetch_collected, fetch);
+}
+
+// The bytes came that were asked for again.
+static void fetch_refuse(fetch_t* fetch) {
+  weir_transport_t* transport = fetch->passed_by;
+  if (transport->vtable->refuse) transport->vtable->refuse(transport, fetch->channel);
+}
 
 static void fetch_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message) {
   fetch_t* fetch = self;
-  weir_task_t* task = fetch->step->task;
   weir_tensor_t* tensor = NULL;
-  bool is_dead = false, is_placed = false;
+  weir_transport_t* passed_by = NULL;
+  bool is_dead = false;
   weir_status_t* status = take_status;
   if (!status) {
     count_received(fetch, weir_rpc_buffer_view(take_message).size);
-    status = parse_response(take_message, &tensor, &is_dead, &is_placed);
+    status = parse_response(fetch, take_message, &tensor, &is_dead, &passed_by);
   }
   weir_rpc_buffer_release(take_message);
-  if (is_placed && fetch->offer.is_made && !fetch->is_again) {
-    weir_pool_submit(task->pool, fetch_copy, fetch);
+  if (passed_by) {
+    fetch_collect(fetch, passed_by);
     return;
   }
-  if (is_placed)
-    status = WEIR_STATUS(INTERNAL, "a RecvTensorResponse says where the tensor is, unasked");
-  if (!status && fetch->is_again) weir_same_host_refuse(&task->same_host, fetch->channel);
+  if (!status && fetch->is_again) fetch_refuse(fetch);
   fetch_finish(fetch, status, tensor, is_dead);
 }
 
@@ -188,17 +245,19 @@ static weir_strbuf_t recv_request(fetch_t* fetch, weir_view_t key) {
   weir_wire_put_int(&request, RECV_TENSOR_REQUEST_STEP_ID, fetch->step->id);
   weir_wire_put_bytes(&request, RECV_TENSOR_REQUEST_RENDEZVOUS_KEY, key.data, key.size);
   // Not to tasks that only a client says are of the cluster: they may be anyone.
-  if (!fetch->step->alias)
-    weir_same_host_offer(&task->same_host, fetch->channel, &fetch->offer, &request);
+  for (int i = 0; i < task->transport_count && !fetch->step->alias; ++i) {
+    weir_transport_t* transport = task->transports[i];
+    fetch->offers[i] = transport->vtable->offer(transport, fetch->channel, &request);
+  }
   weir_wire_put_int(&request, RECV_TENSOR_REQUEST_REQUEST_ID, fetch->request_id);
   return request;
 }
 
-// The tensor could not be read where it is: asks for its bytes.
+// The tensor could not be collected: asks for its bytes.
 static void fetch_again(fetch_t* fetch) {
   weir_strbuf_t request = {0};
   weir_wire_put_int(&request, RECV_TENSOR_REQUEST_STEP_ID, fetch->step->id);
-  weir_same_host_ask_again(fetch->request_id, &request);
+  fetch->passed_by->vtable->ask_again(fetch->request_id, &request);
   weir_wire_put_int(&request, RECV_TENSOR_REQUEST_REQUEST_ID, (int64_t)(weir_task_random() >> 1));
   fetch->is_again = true;
   weir_ref_inc(&fetch->ref, 1);
@@ -211,30 +270,29 @@ static void ignore_done(void* self, weir_status_t* take_status, weir_rpc_buffer_
   weir_rpc_buffer_release(take_message);
 }
 
-// Copies the tensor out of the producer's memory, and tells it when that is done.
-static void fetch_copy(void* arg) {
-  fetch_t* fetch = arg;
-  weir_task_t* task = fetch->step->task;
-  weir_tensor_t* tensor = NULL;
-  weir_status_t* status = weir_same_host_read(&task->same_host, task->pool, &fetch->offer, &tensor);
-  if (weir_status_code(status) == WEIR_RESOURCE_EXHAUSTED) {  // the bytes would need as much
-    fetch_finish(fetch, status, NULL, false);
-    return;
-  }
-  if (status) {
-    WEIR_LOG(INFO, "a tensor is fetched by socket: %s", weir_status_message(status));
-    weir_status_destroy(status);
-    fetch_again(fetch);
-    return;
-  }
-  count_received(fetch, weir_tensor_byte_size(tensor));
+// The producer need not hold the tensor any longer.
+static void acknowledge(const fetch_t* fetch) {
   weir_strbuf_t request = {0};
   weir_wire_put_int(&request, MARK_RECV_FINISHED_REQUEST_REQUEST_ID, fetch->request_id);
   weir_rpc_message_t* message = weir_rpc_message_create();
   weir_rpc_message_append_strbuf(message, &request);
   weir_rpc_channel_call_async(fetch->channel, MARK_RECV_FINISHED, message, NULL, ignore_done, NULL,
                               NULL);
-  fetch_finish(fetch, NULL, tensor, false);
+}
+
+static void fetch_collected(void* arg, weir_status_t* take_status, weir_tensor_t* take_tensor) {
+  fetch_t* fetch = arg;
+  bool is_held = fetch->passed_by->vtable->ask_again != NULL;
+  weir_code_t code = weir_status_code(take_status);
+  if (take_status && is_held && code != WEIR_RESOURCE_EXHAUSTED) {  // the bytes need as much memory
+    WEIR_LOG(INFO, "a tensor is fetched by socket: %s", weir_status_message(take_status));
+    weir_status_destroy(take_status);
+    fetch_again(fetch);
+    return;
+  }
+  if (take_tensor) count_received(fetch, weir_tensor_byte_size(take_tensor));
+  if (take_tensor && is_held) acknowledge(fetch);
+  fetch_finish(fetch, take_status, take_tensor, false);
 }
 
 // Puts the fetch where an abort finds it. The abort's status when that has happened already.

@@ -7,8 +7,10 @@
 
 #include "base/alloc.h"
 #include "base/elastic.h"
+#include "base/log.h"
 #include "base/philox.h"
 #include "cluster/task/collectives.h"
+#include "cluster/task/ucx.h"
 #include "pass/place.h"
 #include "rpc/token.h"
 
@@ -40,6 +42,18 @@ static void free_tls(weir_rpc_tls_t* tls) {
   weir_free((char*)(uintptr_t)tls->cert_file);
   weir_free((char*)(uintptr_t)tls->key_file);
   weir_free((char*)(uintptr_t)tls->ca_file);
+}
+
+// Without the one that is asked for, tensors go as ever.
+static void add_transports(weir_task_t* task, const weir_task_options_t* options) {
+  weir_status_t* status = NULL;
+  if (options->transport == WEIR_TRANSPORT_UCX)
+    status = weir_ucx_create(task, options->is_local, &task->ucx);
+  if (status) WEIR_LOG(ERROR, "tensors do not go by UCX: %s", weir_status_message(status));
+  weir_status_destroy(status);
+  if (task->ucx) task->transports[task->transport_count++] = weir_ucx_transport(task->ucx);
+  task->same_host.pool = task->pool;
+  task->transports[task->transport_count++] = &task->same_host.base;
 }
 
 static weir_status_t* init(weir_task_t* task, weir_task_options_t* options) {
@@ -78,6 +92,7 @@ static weir_status_t* init(weir_task_t* task, weir_task_options_t* options) {
   weir_gate_set(task->runtime->resources, task->gate);
   if (options->members.etcd.endpoints)
     WEIR_TRY(weir_members_create(task, &options->members, &task->members));
+  add_transports(task, options);
   return weir_collectives_create(task, &task->collectives);
 }
 
@@ -110,6 +125,7 @@ void weir_task_destroy(weir_task_t* task) {
     weir_rpc_channel_destroy(entry->value);
   weir_map_free(&task->channels);
   weir_members_destroy(task->members);
+  weir_ucx_destroy(task->ucx);
   weir_collectives_destroy(task->collectives);
   weir_map_free(&task->steps);
   weir_mutex_lock(&task->mu);

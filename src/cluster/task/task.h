@@ -37,6 +37,9 @@ typedef struct weir_task_t {
   weir_request_ids_t request_ids;  // of what changes something: steps, what prepares them
   weir_request_ids_t receive_ids;  // of RecvTensor, of which a step may have thousands
   weir_same_host_t same_host;
+  struct weir_ucx_t* ucx;                              // NULL: not asked for, or not there
+  weir_transport_t* transports[WEIR_TRANSPORT_LIMIT];  // those above, the preferred first
+  int transport_count;
   weir_transfer_log_t transfers;
   struct weir_collectives_t* collectives;
   weir_members_t* members;         // NULL: the spec has all addresses
@@ -67,6 +70,8 @@ typedef struct weir_task_options_t {
   uint64_t max_graph_size;    // bytes of a session's graph; 0: 2 GiB, as protobuf has it
   weir_rpc_token_t* token;  // that calls to this task, and to its peers, bear; retained; NULL: none
   weir_members_options_t members;  // who tells the addresses that the spec has not
+  weir_transport_choice_t transport;
+  bool is_local;  // other machines are not to reach it
 } weir_task_options_t;
 
 WEIR_MUST_USE weir_status_t* weir_task_create(weir_task_options_t* options, weir_task_t** out_task);

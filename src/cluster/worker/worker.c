@@ -25,6 +25,7 @@
 #include "cluster/task/collective_message.h"
 #include "cluster/task/collectives.h"
 #include "cluster/task/fields.h"
+#include "cluster/task/ucx.h"
 #include "cluster/worker/worker_internal.h"
 #include "pass/partition.h"
 #include "weir/graph.h"
@@ -449,6 +450,19 @@ static void handle_nothing(void* self, weir_rpc_call_t* call) {
 // ---- the worker ----
 
 #define WORKER(method) "/tensorflow.WorkerService/" #method
+static void handle_ucx_address(void* self, weir_rpc_call_t* call) {
+  weir_task_t* task = self;
+  if (!task->ucx) {
+    weir_rpc_call_fail(call, WEIR_STATUS(UNIMPLEMENTED, "tensors do not go by UCX here"));
+    return;
+  }
+  weir_strbuf_t response = {0};
+  weir_rpc_message_t* message = weir_rpc_message_create();
+  weir_ucx_put_address(task->ucx, &response);
+  weir_rpc_message_append_strbuf(message, &response);
+  weir_rpc_call_respond(call, message);
+}
+
 const weir_rpc_method_t weir_worker_methods[] = {
     {WORKER(GetStatus), handle_get_status, .is_inline = true},
     {WORKER(CreateWorkerSession), handle_create_session, .is_inline = false},
@@ -462,6 +476,7 @@ const weir_rpc_method_t weir_worker_methods[] = {
     {WORKER(Logging), handle_logging, .is_inline = true},
     {WORKER(Tracing), handle_nothing, .is_inline = true},
     {WORKER(MarkRecvFinished), weir_handle_mark_recv_finished, .is_inline = true},
+    {WEIR_UCX_ADDRESS_PATH, handle_ucx_address, .is_inline = true},
     {WEIR_JOIN_COLLECTIVE_PATH, weir_handle_join_collective, .is_inline = false},
     {.path = NULL}};
 

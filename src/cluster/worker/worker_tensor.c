@@ -6,9 +6,9 @@
 typedef struct receive_t {
   weir_worker_t* worker;
   weir_rpc_call_t* call;
-  weir_cancel_t* cancel;
-  weir_same_host_reader_t reader;
-  bool is_same_host;  // the receiver may read the tensor from memory
+  weir_passing_t passing;  // what transports are told; |offer| is that of the one at hand
+  weir_view_t offers[WEIR_TRANSPORT_LIMIT];  // into the request, one a transport of the task
+  weir_transport_t* passed_by;               // that passes the tensor; NULL: it goes as bytes
 } receive_t;
 
 // Puts bytes before the tensor so that its elements are aligned within the message: then the
@@ -26,25 +26,6 @@ static void align_content(weir_message_builder_t* builder, const weir_tensor_t* 
   size_t any = weir_wire_begin(&builder->head, RECV_TENSOR_RESPONSE_TRANSPORT_OPTIONS);
   weir_wire_put_bytes(&builder->head, ANY_VALUE, zeros, filler);
   weir_wire_end(&builder->head, any);
-}
-
-// Says where the tensor is instead of sending it. False when the bytes had better go.
-static bool hold_tensor(const receive_t* receive, weir_tensor_t* tensor, weir_strbuf_t* head) {
-  const weir_same_host_reader_t* reader = &receive->reader;
-  weir_task_t* task = receive->worker->task;
-  size_t size = head->size;
-  if (!receive->is_same_host || !weir_same_host_hold(&task->same_host, reader, tensor, head))
-    return false;
-  // The step or the connection may have ended before there was a hold to end.
-  if (weir_task_has_step(task, reader->step_id) && !weir_rpc_call_is_cancelled(receive->call)) {
-    atomic_fetch_add_explicit(&task->bytes_sent, (long long)weir_tensor_byte_size(tensor),
-                              memory_order_relaxed);  // a statistic
-    return true;
-  }
-  weir_tensor_release(
-      weir_same_host_take(&task->same_host, reader->request_id, reader->connection));
-  head->size = size;
-  return false;
 }
 
 // An empty tensor, which stands in the message of a dead one.
@@ -67,7 +48,9 @@ static weir_status_t* tensor_response(const receive_t* receive, weir_tensor_t* t
     put_dead_tensor(&builder.head);
   } else {
     weir_wire_put_int(&builder.head, RECV_TENSOR_RESPONSE_SEND_START_MICROS, weir_wall_clock_us());
-    if (!hold_tensor(receive, tensor, &builder.head)) {
+    if (receive->passed_by) {
+      weir_transport_put_passed(&builder.head, receive->passed_by);
+    } else {
       align_content(&builder, tensor);
       weir_message_put_tensor(&builder, RECV_TENSOR_RESPONSE_TENSOR, tensor);
     }
@@ -75,31 +58,86 @@ static weir_status_t* tensor_response(const receive_t* receive, weir_tensor_t* t
   return weir_message_finish(&builder, out_message);
 }
 
-static void receive_done(void* arg, weir_status_t* take_status, weir_tensor_t* take_tensor,
-                         bool is_dead) {
-  receive_t* receive = arg;
+static void count_sent(weir_task_t* task, size_t size) {
+  atomic_fetch_add_explicit(&task->bytes_sent, (long long)size, memory_order_relaxed);
+}
+
+// Answers the call: with |take_status|, or with the tensor or the news that it was passed.
+static void respond(receive_t* take_receive, weir_status_t* take_status, bool is_dead) {
+  receive_t* receive = take_receive;
   weir_task_t* task = receive->worker->task;
+  weir_tensor_t* tensor = receive->passing.tensor;
   weir_rpc_message_t* message = NULL;
   weir_status_t* status = take_status;
-  // Written to between the Send and now, what was read of a variable shows that.
-  if (!status && take_tensor) status = weir_tensor_renew(&take_tensor);
-  if (!status) status = tensor_response(receive, take_tensor, is_dead, &message);
-  weir_tensor_release(take_tensor);
+  if (!status) status = tensor_response(receive, tensor, is_dead, &message);
+  if (!status && receive->passed_by) count_sent(task, weir_tensor_byte_size(tensor));
+  weir_tensor_release(tensor);
   weir_rpc_call_on_cancel(receive->call, NULL, NULL);
   atomic_fetch_sub_explicit(&task->receives_open, 1, memory_order_relaxed);
   if (status) {
     status = weir_status_payloads(weir_status_from(status, task->name));
     weir_rpc_call_fail(receive->call, status);
   } else {
-    atomic_fetch_add_explicit(&task->bytes_sent, (long long)weir_rpc_message_size(message),
-                              memory_order_relaxed);  // a statistic
+    count_sent(task, weir_rpc_message_size(message));
     weir_rpc_call_respond(receive->call, message);
   }
-  weir_cancel_destroy(receive->cancel);
+  weir_cancel_destroy(receive->passing.cancel);
   weir_free(receive);
 }
 
-static void cancel_receive(void* arg) { weir_cancel_start(((receive_t*)arg)->cancel); }
+// Whether a hold that was made is not ended any more by the end of the step or of the connection:
+// they came before it.
+static bool is_too_late(const receive_t* receive) {
+  return !weir_task_has_step(receive->worker->task, receive->passing.step_id) ||
+         weir_rpc_call_is_cancelled(receive->call);
+}
+
+static void passed(void* arg, weir_status_t* take_status) {
+  receive_t* receive = arg;
+  weir_task_t* task = receive->worker->task;
+  const weir_passing_t* passing = &receive->passing;
+  weir_status_t* status = NULL;
+  if (weir_status_code(take_status) == WEIR_CANCELLED) status = weir_status_copy(take_status);
+  if (take_status) receive->passed_by = NULL;
+  weir_status_destroy(take_status);
+  if (receive->passed_by == &task->same_host.base && is_too_late(receive)) {
+    weir_tensor_release(
+        weir_same_host_take(&task->same_host, passing->request_id, passing->connection));
+    receive->passed_by = NULL;
+  }
+  respond(receive, status, false);
+}
+
+// Has the first transport pass the tensor that accepts what it is offered.
+static bool pass(receive_t* receive) {
+  weir_task_t* task = receive->worker->task;
+  weir_tensor_t* tensor = receive->passing.tensor;
+  if (!weir_dtype_is_plain(weir_tensor_type(tensor)) ||
+      weir_tensor_byte_size(tensor) < WEIR_TRANSPORT_MIN_SIZE)
+    return false;
+  for (int i = 0; i < task->transport_count; ++i) {
+    receive->passed_by = task->transports[i];
+    receive->passing.offer = receive->offers[i];
+    if (receive->offers[i].size > 0 &&
+        receive->passed_by->vtable->pass(receive->passed_by, &receive->passing))
+      return true;
+  }
+  receive->passed_by = NULL;
+  return false;
+}
+
+static void receive_done(void* arg, weir_status_t* take_status, weir_tensor_t* take_tensor,
+                         bool is_dead) {
+  receive_t* receive = arg;
+  weir_status_t* status = take_status;
+  // Written to between the Send and now, what was read of a variable shows that.
+  if (!status && take_tensor) status = weir_tensor_renew(&take_tensor);
+  receive->passing.tensor = take_tensor;
+  if (!status && !is_dead && take_tensor && pass(receive)) return;
+  respond(receive, status, is_dead);
+}
+
+static void cancel_receive(void* arg) { weir_cancel_start(((receive_t*)arg)->passing.cancel); }
 
 // Hexadecimal digits as a number; false when there are other characters, or too many.
 static bool parse_incarnation(weir_view_t text, uint64_t* out_value) {
@@ -159,12 +197,13 @@ static weir_status_t* check_key(const weir_task_t* task, weir_view_t key) {
 // The receiver could not read the tensor that it was told the place of: it gets the bytes.
 static void send_held(receive_t* receive, int64_t again) {
   weir_same_host_t* same_host = &receive->worker->task->same_host;
-  weir_tensor_t* tensor = weir_same_host_take(same_host, again, receive->reader.connection);
+  weir_tensor_t* tensor = weir_same_host_take(same_host, again, receive->passing.connection);
   weir_status_t* status =
       tensor ? NULL
              : WEIR_STATUS(ABORTED, "the tensor of request %lld is not held any more",
                            (long long)again);
-  receive_done(receive, status, tensor, false);
+  receive->passing.tensor = tensor;
+  respond(receive, status, false);
 }
 
 void weir_handle_mark_recv_finished(void* self, weir_rpc_call_t* call) {
@@ -181,45 +220,59 @@ void weir_handle_mark_recv_finished(void* self, weir_rpc_call_t* call) {
   weir_worker_call_finish(call, status);
 }
 
-void weir_handle_recv_tensor(void* self, weir_rpc_call_t* call) {
-  weir_worker_t* worker = ((weir_task_t*)self)->worker;
-  int64_t step_id = 0, request_id = 0;
-  weir_view_t key = weir_view("", 0), options = weir_view("", 0);
-  weir_wire_reader_t reader = weir_worker_call_reader(call);
+// Notes the offer in |any|, one of the request's transport_options. |out_again|: not 0: the number
+// of a request of which the receiver wants the bytes after all.
+static void note_offer(receive_t* receive, weir_view_t any, int64_t* out_again) {
+  weir_task_t* task = receive->worker->task;
+  weir_same_host_wish_t wish =
+      weir_same_host_wish(&task->same_host, weir_transport_value(any, WEIR_SAME_HOST_URL));
+  if (wish.again) *out_again = wish.again;
+  for (int i = 0; i < task->transport_count; ++i) {
+    weir_view_t offer = weir_transport_value(any, task->transports[i]->vtable->url);
+    if (offer.size > 0) receive->offers[i] = offer;
+  }
+}
+
+static weir_status_t* parse_request(receive_t* receive, weir_view_t* out_key, int64_t* out_again) {
+  weir_wire_reader_t reader = weir_worker_call_reader(receive->call);
   while (weir_wire_next(&reader)) {
-    if (reader.field == RECV_TENSOR_REQUEST_STEP_ID) step_id = weir_wire_int(&reader);
-    if (reader.field == RECV_TENSOR_REQUEST_RENDEZVOUS_KEY && reader.type == WEIR_WIRE_BYTES)
-      key = reader.bytes;
-    if (reader.field == RECV_TENSOR_REQUEST_TRANSPORT_OPTIONS && reader.type == WEIR_WIRE_BYTES)
-      options = reader.bytes;
-    if (reader.field == RECV_TENSOR_REQUEST_REQUEST_ID) request_id = weir_wire_int(&reader);
+    bool is_bytes = reader.type == WEIR_WIRE_BYTES;
+    if (reader.field == RECV_TENSOR_REQUEST_STEP_ID)
+      receive->passing.step_id = weir_wire_int(&reader);
+    if (reader.field == RECV_TENSOR_REQUEST_RENDEZVOUS_KEY && is_bytes) *out_key = reader.bytes;
+    if (reader.field == RECV_TENSOR_REQUEST_TRANSPORT_OPTIONS && is_bytes)
+      note_offer(receive, reader.bytes, out_again);
+    if (reader.field == RECV_TENSOR_REQUEST_REQUEST_ID)
+      receive->passing.request_id = weir_wire_int(&reader);
   }
-  weir_status_t* status = weir_wire_check(&reader, "RecvTensorRequest");
-  weir_same_host_wish_t wish = weir_same_host_wish(&worker->task->same_host, options);
-  if (!status && !wish.again) status = check_key(worker->task, key);
-  if (!status) status = weir_request_ids_add(&worker->task->receive_ids, request_id, "RecvTensor");
-  receive_t* receive = status ? NULL : weir_calloc(1, sizeof(*receive));
-  if (receive) {
-    receive->worker = worker;
-    receive->call = call;
-    receive->is_same_host = wish.is_here;
-    receive->reader = (weir_same_host_reader_t){
-        .request_id = request_id, .step_id = step_id, .connection = weir_rpc_call_connection(call)};
-    if (wish.is_here) {
-      memcpy(receive->reader.socket, wish.socket.data, wish.socket.size);
-      memcpy(receive->reader.token, wish.token.data, wish.token.size);
-    }
-    status = weir_cancel_create(worker->cancel, &receive->cancel);
-  } else if (!status) {
-    status = weir_out_of_memory();
+  return weir_wire_check(&reader, "RecvTensorRequest");
+}
+
+void weir_handle_recv_tensor(void* self, weir_rpc_call_t* call) {
+  weir_task_t* task = self;
+  weir_view_t key = weir_view("", 0);
+  int64_t again = 0;
+  receive_t* receive = weir_calloc(1, sizeof(*receive));
+  if (!receive) {
+    weir_worker_call_finish(call, weir_out_of_memory());
+    return;
   }
+  weir_passing_t* passing = &receive->passing;
+  receive->worker = task->worker;
+  receive->call = call;
+  *passing = (weir_passing_t){
+      .connection = weir_rpc_call_connection(call), .done = passed, .arg = receive};
+  weir_status_t* status = parse_request(receive, &key, &again);
+  if (!status && !again) status = check_key(task, key);
+  if (!status) status = weir_request_ids_add(&task->receive_ids, passing->request_id, "RecvTensor");
+  if (!status) status = weir_cancel_create(task->worker->cancel, &passing->cancel);
   if (status) {
     weir_free(receive);
     weir_worker_call_finish(call, status);
     return;
   }
-  atomic_fetch_add_explicit(&worker->task->receives_open, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&task->receives_open, 1, memory_order_relaxed);
   weir_rpc_call_on_cancel(call, cancel_receive, receive);
-  if (wish.again) send_held(receive, wish.again);
-  else weir_task_receive(worker->task, step_id, key, receive->cancel, receive_done, receive);
+  if (again) send_held(receive, again);
+  else weir_task_receive(task, passing->step_id, key, passing->cancel, receive_done, receive);
 }
