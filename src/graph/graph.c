@@ -47,12 +47,19 @@ void weir_graph_unref(weir_graph_t* graph) {
   weir_free(graph);
 }
 
+static const char* input_name(const weir_node_def_t* def, int i) {
+  const weir_node_t* node = (const weir_node_t*)def;  // its first member
+  const bool is_known = node->inputs && node->inputs[i].node;
+  return is_known ? node->inputs[i].node->def.name : def->name;
+}
+
 weir_node_t* weir_node_make(weir_graph_t* graph, weir_view_t name, weir_view_t device) {
   weir_node_t* node = weir_arena_alloc(&graph->arena, sizeof(*node));
   if (!node) return NULL;
   node->graph = graph;
   node->def.name = weir_arena_strndup(&graph->arena, name.data, name.size);
   node->def.device = weir_arena_strndup(&graph->arena, device.data, device.size);
+  node->def.input_name = input_name;
   return node->def.name && node->def.device ? node : NULL;
 }
 

@@ -158,6 +158,11 @@ WEIR_INLINE weir_variable_t* weir_kernel_input_ref(const weir_kernel_ctx_t* ctx,
   return ctx->inputs[i].ref;
 }
 
+// Who input |i| comes from, for messages; the node itself where nobody knows.
+WEIR_INLINE const char* weir_kernel_input_name(const weir_kernel_ctx_t* ctx, int i) {
+  return ctx->node->input_name ? ctx->node->input_name(ctx->node, i) : ctx->node->name;
+}
+
 // The scalar (any rank, one element) or vector value of an int32/int64 host input. INVALID_ARGUMENT
 // names the input.
 WEIR_MUST_USE weir_status_t* weir_kernel_int(const weir_kernel_ctx_t* ctx, int i,

@@ -272,7 +272,8 @@ void weir_op_append_summary(const weir_op_t* op, weir_strbuf_t* out);
 
 // A node as ops see it: name, op, attributes, and the types of its inputs and outputs, lists
 // flattened.
-typedef struct weir_node_def_t {
+typedef struct weir_node_def_t weir_node_def_t;
+struct weir_node_def_t {
   const char* name;
   const char* op_name;  // also when |op| is unknown
   const weir_op_t* op;  // NULL for an op nobody registered
@@ -282,7 +283,9 @@ typedef struct weir_node_def_t {
   int output_count;
   const weir_dtype_t* input_types;  // reference types where the op declares Ref
   const weir_dtype_t* output_types;
-} weir_node_def_t;
+  // For messages: the name of the node that makes input |i|. NULL: this one is in no graph.
+  const char* (*input_name)(const weir_node_def_t* node, int i);
+};
 
 // The tensors [*out_first, *out_first + *out_count) that make up argument |arg| (index into
 // op->inputs or op->outputs).

@@ -108,6 +108,15 @@ def variables_not_set(p):
 
 
 @program(1)
+def shape_ensured(p):
+    """The message names the node whose shape it is."""
+    derived = tf.add(fed(np.ones((2, 1), np.float32)), 3, name='derived')
+    says = 'Shape of tensor derived [2,1] is not compatible with expected shape [3,?].'
+    p.step(raw.EnsureShape(input=derived, shape=[3, None]), says=says)
+    p.step(raw.EnsureShape(input=derived, shape=[2, None]))
+
+
+@program(1)
 def arrays(p):
     sizes = lambda value: fed(np.int32(value))
     p.step(raw.ConcatOffset(concat_dim=1, shape=[sizes([2, 3, 5]), sizes([2, 7, 10])]),

@@ -129,7 +129,8 @@ static weir_status_t* ensure(weir_kernel_ctx_t* ctx) {
     weir_shape_append(expected, &text);
     weir_status_t* status = WEIR_STATUS(
         INVALID_ARGUMENT, "Shape of tensor %s %s is not compatible with expected shape %.*s.",
-        ctx->node->name, weir_tensor_shape_text(x, actual), WEIR_VIEW_ARG(weir_strbuf_view(&text)));
+        weir_kernel_input_name(ctx, 0), weir_tensor_shape_text(x, actual),
+        WEIR_VIEW_ARG(weir_strbuf_view(&text)));
     weir_strbuf_free(&text);
     return status;
   }
