@@ -577,7 +577,7 @@ static void test_lengths_beyond_the_end(void** state) {
   for (size_t t = 0; t < WEIR_COUNT_OF(tables); ++t) {
     for (const weir_rpc_method_t* m = tables[t]; m->path; ++m) {
       bool is_read = !strstr(m->path, "GetStatus") && !strstr(m->path, "Logging") &&
-                     !strstr(m->path, "Tracing");
+                     !strstr(m->path, "Tracing") && !strstr(m->path, "UcxAddress");
       for (size_t i = 0; i < WEIR_COUNT_OF(bodies) && is_read; ++i) {
         weir_strbuf_t request = {0};
         weir_strbuf_puts(&request, bodies[i]);

@@ -447,9 +447,6 @@ static void handle_nothing(void* self, weir_rpc_call_t* call) {
   respond_empty(call);
 }
 
-// ---- the worker ----
-
-#define WORKER(method) "/tensorflow.WorkerService/" #method
 static void handle_ucx_address(void* self, weir_rpc_call_t* call) {
   weir_task_t* task = self;
   if (!task->ucx) {
@@ -463,6 +460,9 @@ static void handle_ucx_address(void* self, weir_rpc_call_t* call) {
   weir_rpc_call_respond(call, message);
 }
 
+// ---- the worker ----
+
+#define WORKER(method) "/tensorflow.WorkerService/" #method
 const weir_rpc_method_t weir_worker_methods[] = {
     {WORKER(GetStatus), handle_get_status, .is_inline = true},
     {WORKER(CreateWorkerSession), handle_create_session, .is_inline = false},
