@@ -8,6 +8,7 @@ import argparse
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -70,10 +71,10 @@ def test_killed_at_any_moment(tmp_path, way):
     assert not [p for p in tmp_path.glob('*.index') if not p.with_name(p.stem + '.data-00000-of-00001').exists()]
 
 
-@pytest.mark.parametrize('way, words', [('background', 'and steps wait: that of step 1 is'), ('timed', 'and is put off: that of step 1 is')])
+@pytest.mark.parametrize('way, words', [('background', 'and steps wait'), ('timed', 'and is put off')])
 def test_saves_that_take_longer_than_the_interval(tmp_path, way, words):
     done = subprocess.run([PROGRAM, 'train', tmp_path, str(ELEMENTS), '30', way], check=True, capture_output=True, text=True)
-    assert f'a checkpoint is due, {words} still being written\n' in done.stderr
+    assert re.search(f'a checkpoint is due, {words}: that of step [0-9]+ is still being written\n', done.stderr)
     assert found(tmp_path)['step'] == 30  # the end is always saved
 
 
