@@ -283,7 +283,8 @@ struct weir_node_def_t {
   int output_count;
   const weir_dtype_t* input_types;  // reference types where the op declares Ref
   const weir_dtype_t* output_types;
-  // For messages: the name of the node that makes input |i|. NULL: this one is in no graph.
+  // For messages: the name of the node that makes input |i|. NULL: this one is in no graph, as a
+  // copy is not.
   const char* (*input_name)(const weir_node_def_t* node, int i);
 };
 

@@ -146,6 +146,7 @@ static void on_name(void* arg, weir_status_t* take_status) {
 static bool ask_name(read_t* read) {
   read->name_type = WEIR_DTYPE_STRING;
   read->name_node = *read->ctx->node;
+  read->name_node.input_name = NULL;  // which is asked of a graph's own definition alone
   read->name_node.output_count = 1;
   read->name_node.output_types = &read->name_type;
   read->name_ctx = *read->ctx;
