@@ -18,7 +18,7 @@ enum {
   FIELD_PROTO3_OPTIONAL = 17
 };
 enum { OPTIONS_PACKED = 2 };
-enum { LABEL_REQUIRED = 2, LABEL_REPEATED = 3 };
+enum { LABEL_OPTIONAL = 1, LABEL_REQUIRED = 2, LABEL_REPEATED = 3 };
 enum { kMaxNumber = 536870911, kMaxOneofs = 250 };
 
 #define BAD(...) WEIR_STATUS(INVALID_ARGUMENT, "Failed to load FileDescriptorProto: " __VA_ARGS__)
@@ -197,6 +197,10 @@ static weir_status_t* build_field(weir_descriptors_t* all, const weir_field_sour
       parts.label > LABEL_REPEATED || (parts.has_oneof && parts.oneof >= kMaxOneofs)) {
     return BAD("field \"%.*s\" of %s has a number, type, label or oneof that cannot be",
                WEIR_VIEW_ARG(parts.name), source->scope);
+  }
+  if (parts.has_oneof && parts.label > LABEL_OPTIONAL) {
+    return BAD("field \"%.*s\" of %s is in a oneof and not optional", WEIR_VIEW_ARG(parts.name),
+               source->scope);
   }
   WEIR_TRY(find_type(all, source, &parts, row, field));
   row->number = (uint32_t)parts.number;

@@ -221,6 +221,28 @@ static void test_bad_fields(void** state) {
   refuse_field(good, (field_t){"y", 2, INT32, NULL, NULL, "M.E"}, "is no message");
 }
 
+// Of a oneof at most one member is there.
+static void test_repeated_fields_in_a_oneof(void** state) {
+  (void)state;
+  enum { LABEL = 4, TYPE = 5, ONEOF = 9, REQUIRED = 2 };
+  for (int label = REQUIRED; label <= REPEATED; ++label) {
+    weir_strbuf_t set = {0};
+    size_t file = begin_file(&set, "a.proto", NULL);
+    size_t message = weir_wire_begin(&set, FILE_MESSAGE);
+    weir_wire_put_string(&set, 1, "M");
+    size_t field = weir_wire_begin(&set, 2);
+    weir_wire_put_string(&set, 1, "x");
+    weir_wire_put_int(&set, 3, 1);
+    weir_wire_put_int(&set, LABEL, label);
+    weir_wire_put_int(&set, TYPE, INT32);
+    weir_wire_put_int(&set, ONEOF, 0);
+    weir_wire_end(&set, field);
+    weir_wire_end(&set, message);
+    weir_wire_end(&set, file);
+    check_refused(&set, WEIR_INVALID_ARGUMENT, "\"x\" of p.M is in a oneof and not optional");
+  }
+}
+
 static void test_bad_files(void** state) {
   (void)state;
   weir_strbuf_t set = {0};
@@ -311,6 +333,7 @@ static void test_malformed(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_described),  cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_bad_fields), cmocka_unit_test(test_repeated_fields_in_a_oneof),
       cmocka_unit_test(test_bad_fields), cmocka_unit_test(test_bad_files),
       cmocka_unit_test(test_depth),      cmocka_unit_test(test_malformed),
   };
