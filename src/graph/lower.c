@@ -23,6 +23,7 @@
 #include "graph/analysis.h"
 #include "graph/graph_internal.h"
 #include "graph/lower_internal.h"
+#include "op/call.h"
 
 // ---- what kind of node it is: by its attributes, so that no list of op names is kept here ----
 
@@ -71,9 +72,8 @@ bool weir_node_can_lower(const weir_node_t* node) {
 }
 
 bool weir_node_asks_to_lower(const weir_node_t* node) {
-  const weir_attr_t* asked = weir_attrs_find(node->def.attrs, "_lower_using_switch_merge");
-  bool is_set = asked && asked->kind == WEIR_ATTR_BOOL && !asked->is_list && asked->u.b;
-  return is_set && node->def.op && (is_if(node) || is_case(node) || is_while(node));
+  return weir_call_asks_to_lower(node->def.attrs) && node->def.op &&
+         (is_if(node) || is_case(node) || is_while(node));
 }
 
 // ---- adding nodes ----
@@ -93,6 +93,12 @@ weir_edge_t weir_lower_truth(lowering_t* l, weir_edge_t value) {
   if (b->status || !value.node) return WEIR_NO_EDGE;
   const weir_shape_t* shape = weir_build_shape(b, value);
   weir_dtype_t dtype = weir_build_dtype(b, value);
+  bool is_switched = dtype == WEIR_DTYPE_BOOL && is_if(l->node) && weir_node_asks_to_lower(l->node);
+  if (shape->rank > 0 && is_switched) {
+    b->status =
+        WEIR_STATUS(INVALID_ARGUMENT, "'%s': its condition is no scalar", l->node->def.name);
+    return WEIR_NO_EDGE;  // as it says when it runs
+  }
   if (shape->rank > 0) {  // true when it has elements
     weir_edge_t size = weir_build(b, "Size", WEIR_EDGES(value), WEIR_NO_ATTRS);
     return weir_build(b, "Greater", WEIR_EDGES(size, weir_build_int32(b, 0)), WEIR_NO_ATTRS);

@@ -3,6 +3,11 @@
 
 #include "tensor/cast.h"
 
+bool weir_call_asks_to_lower(weir_attrs_t attrs) {
+  const weir_attr_t* asked = weir_attrs_find(attrs, "_lower_using_switch_merge");
+  return asked && asked->kind == WEIR_ATTR_BOOL && !asked->is_list && asked->u.b;
+}
+
 weir_status_t* weir_callee_handle(weir_callee_t* callee, weir_kernel_ctx_t* ctx,
                                   weir_function_handle_t* out_handle) {
   // Relaxed: a handle is a number, nothing is published with it, and everyone computes the same

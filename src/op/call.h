@@ -16,6 +16,8 @@ WEIR_INLINE void weir_callee_init(weir_callee_t* callee, const weir_func_t* func
   callee->func = func;
   atomic_init(&callee->handle, 0);
 }
+// Whether the attributes of a conditional or loop ask for Switch, Merge and loops in its place.
+bool weir_call_asks_to_lower(weir_attrs_t attrs);
 // FAILED_PRECONDITION when the step has no functions, NOT_FOUND for a name nobody defined.
 WEIR_MUST_USE weir_status_t* weir_callee_handle(weir_callee_t* callee, weir_kernel_ctx_t* ctx,
                                                 weir_function_handle_t* out_handle);

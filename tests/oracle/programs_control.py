@@ -2,6 +2,7 @@
 import numpy as np
 import tensorflow as tf
 from programs import program
+from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.framework import function
 
 raw, tf1 = tf.raw_ops, tf.compat.v1
@@ -276,6 +277,20 @@ def functions_with_state(p):
         else:
             p.step(call)
     p.step(raw.ReadVariableOp(resource=v, dtype=dtype))
+
+
+@program(40)
+def conditions_of_many(p):
+    """A condition that is no scalar: true where it has elements, but where a Switch is asked for."""
+    rng, dtype, name = p.rng, p.pick(np.bool_, np.bool_, np.int32), f'{p.rng.integers(1 << 30)}'
+    yes = function.Defun(tf.float32, func_name='yes' + name)(lambda x: tf.identity(x))  # pylint: disable=unnecessary-lambda
+    no = function.Defun(tf.float32, func_name='no' + name)(lambda x: tf.negative(x))  # pylint: disable=unnecessary-lambda
+    value = draw(rng, dtype, p.pick((), (0,), (1,), (2,), (2, 0), (1, 1)))
+    condition = tf1.placeholder(dtype, p.pick(value.shape, None))
+    branch = p.pick(raw.If, raw.StatelessIf)(cond=condition, input=[p.hide(np.float32(3))], Tout=[tf.float32], then_branch=yes, else_branch=no)
+    if dtype is np.bool_ and rng.integers(2):
+        branch[0].op._set_attr('_lower_using_switch_merge', attr_value_pb2.AttrValue(b=True))
+    p.step(branch, feeds={condition: value})
 
 
 # ---- placeholders, assertions, messages ----

@@ -13,19 +13,33 @@ static weir_status_t* cond_shape(weir_shape_ctx_t* ctx) {
 
 typedef struct if_state_t {
   weir_callee_t branches[2];  // by truth
+  bool is_switched;           // its condition is that of a Switch, though its branches are called
 } if_state_t;
 
 static weir_status_t* if_init(const weir_kernel_init_t* init, void* state) {
   if_state_t* branch = state;
   weir_callee_init(&branch->branches[0], weir_attrs_func(init->node->attrs, "else_branch"));
   weir_callee_init(&branch->branches[1], weir_attrs_func(init->node->attrs, "then_branch"));
+  branch->is_switched = weir_call_asks_to_lower(init->node->attrs);
   return NULL;
+}
+
+// A bool of any shape is true where it has elements, but TensorFlow makes a Switch of what asks for
+// it.
+static weir_status_t* truth_of(const if_state_t* branch, const weir_tensor_t* condition,
+                               bool* out_truth) {
+  char shape[WEIR_SHAPE_TEXT_SIZE];
+  bool is_bool = weir_tensor_type(condition) == WEIR_DTYPE_BOOL;
+  if (!branch->is_switched || !is_bool || condition->rank == 0)
+    return weir_tensor_truth(condition, out_truth);
+  return WEIR_STATUS(INVALID_ARGUMENT, "The second input must be a scalar, but it has shape %s",
+                     weir_tensor_shape_text(condition, shape));
 }
 
 static void if_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
   if_state_t* branch = ctx->state;
   bool truth = false;
-  weir_status_t* status = weir_tensor_truth(weir_kernel_input(ctx, 0), &truth);
+  weir_status_t* status = truth_of(branch, weir_kernel_input(ctx, 0), &truth);
   if (status) {
     weir_done_call(done, status);
     return;
