@@ -22,9 +22,17 @@ def is_call(program, name):
     return any(node.op == f.name for f in program.functions) or any(kind in ('func', 'funcs') for kind, _ in node.attrs.values())
 
 
-def ancestors(program):
-    """{node: set of the nodes it depends on}, loops included."""
-    inputs = {n.name: {i.lstrip('^').split(':')[0] for i in n.inputs} for n in program.nodes}
+def as_fed(program, run):
+    """The program as the run sees it: whoever reads what is fed waits for nothing."""
+    other, fed = program.copy(), {name if ':' in name else name + ':0' for name in run.feeds}
+    for node in other.nodes:
+        node.inputs = [i for i in node.inputs if i[0] == '^' or (i if ':' in i else i + ':0') not in fed]
+    return other
+
+
+def ancestors(program, leave_out=()):
+    """{node: set of the nodes it depends on}, loops included. Of ops to |leave_out| only those it waits for."""
+    inputs = {n.name: {i.lstrip('^').split(':')[0] for i in n.inputs if i[0] == '^' or n.op not in leave_out} for n in program.nodes}
     result = {}
     for name in inputs:
         seen, todo = set(), [name]
@@ -71,11 +79,12 @@ def determined(program, outcomes, is_spread=False):
     failing = [i for i, o in enumerate(outcomes) if o.code]
     if not failing or is_spread:
         return failing[0] + 1 if failing else len(outcomes)
-    before, needed = surely_before(program), ancestors(program)
     functions = {f.name for f in program.functions}
     writers = [n.name for n in program.nodes if is_write(n, functions)]
     for i in failing:
         run = program.runs[i]
+        fed = as_fed(program, run)
+        before, needed = surely_before(fed), ancestors(fed)
         if 'Retval' in outcomes[i].message:  # found out after the step
             continue
         roots = {n.split(':')[0] for n in run.fetches + run.targets}
@@ -85,6 +94,13 @@ def determined(program, outcomes, is_spread=False):
         if mine and (node is None or node in mine and is_call(program, node) or any(w != node and w not in before[node] and node not in before[w] for w in mine)):
             return i + 1
     return len(outcomes)
+
+
+def asked_for_shapes(program, run, outcome):
+    """Whether the node that failed is needed for nothing but the shapes of what is made of it."""
+    needed = ancestors(as_fed(program, run), leave_out=('Shape', 'ShapeN', 'Rank', 'Size'))
+    node = failed_node(outcome.message, needed)
+    return node is not None and not any(node == root or node in needed.get(root, ()) for root in (n.split(':')[0] for n in run.fetches + run.targets))
 
 
 # ---- races ----

@@ -152,7 +152,9 @@ class Judge:
         return first_difference(program, got[:at + 1], again)[0] > at
 
     def is_unread(self, program, at, want):
-        """Whether TensorFlow computes, and fails in, what nobody reads: one may wait for it, and no more."""
+        """Whether TensorFlow computes, and fails in, what nobody reads: one may wait for it, or ask for its shape, and no more."""
+        if at < len(want) and want[at].code and order.asked_for_shapes(program, program.runs[at], want[at]):
+            return True
         is_on = 'unread' not in program.disabled and program.disabled != 'all'
         if not is_on or not any(o.code for o in want[:at + 1]):
             return False
