@@ -123,18 +123,18 @@ class Tests:
 
     def ways(self):
         """How far candidates are from each other, relative to the largest element, while a net searches for the fastest."""
-        graph, seen, worst = f'{HERE}/../../bench/graphs/alexnet_b16.pb', set(), 0
-        for options, limit in ((), 4e-3), (('--amp=bf16',), 4e-2):
+        seen, worst = set(), 0
+        for graph, options, limit in ('alexnet_b16', (), 4e-3), ('alexnet_b16', ('--amp=bf16',), 4e-2), ('vgg_a_b4', (), 4e-3):
             with tempfile.TemporaryDirectory() as cache:
-                made = run(self.weir, 'bench', graph, '--device=cuda:0', '--steps=40', *options,
+                made = run(self.weir, 'bench', f'{HERE}/../../bench/graphs/{graph}.pb', '--device=cuda:0', '--steps=40', *options,
                            env=dict(os.environ, WEIR_CUDNN_LOG='2', WEIR_CACHE_DIR=cache))
             for way, difference in re.findall(r': tried: ([a-z ]+?)(?:, engine| *:).*differs by (\S+?)(?:,|\n)', made.stdout):
                 seen.add(way)
                 if not float(difference) <= limit:
-                    print(f'FAIL {way}: {difference}, with {options}')
+                    print(f'FAIL {way}: {difference}, in {graph} with {options}')
                     worst = float('inf')
                 worst = max(worst, float(difference) / limit)
-        missing = {'plain', 'fused', 'wide', 'folded', 'folded fused'} - seen
+        missing = {'plain', 'fused', 'wide', 'folded', 'folded fused', 'direct', 'direct wide', 'direct folded'} - seen
         return not missing and worst <= 1, f'{", ".join(sorted(seen))}; missing: {", ".join(sorted(missing)) or "none"}; at most {worst:.2f} of what is allowed'
 
     # ---- several GPUs ----

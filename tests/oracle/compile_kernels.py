@@ -4,16 +4,17 @@
 
 The oracle's cases run on fake GPUs (tests/testing/cuda_fake.h) of three architectures: on one of them a case for each op, its types
 and the attributes that are words or flags, but no more than --kinds of an op; on the others one for each op. A kernel that does not compile, or fails where the CPU's does not, is a failure; what it
-computes is for a machine with a GPU to say (replay.py). Graphs that are fused follow (fused_graphs.py). NVRTC is PyPI's, unless WEIR_NVRTC names another.
+computes is for a machine with a GPU to say (replay.py). Graphs that are fused follow (fused_graphs.py), and sources that no op asks
+for without cuDNN (nvrtc.py). NVRTC is PyPI's, unless WEIR_NVRTC names another.
 """
 import argparse
 import collections
-import glob
 import os
 import sys
 import tempfile
 
 import fused_graphs
+import nvrtc
 import oracle
 import probe as weir_probe
 from parts import run_parts
@@ -21,13 +22,6 @@ from values import code_name
 
 ARCHITECTURES, MAIN = 3, 2  # devices of the fake driver, and the one that gets all cases
 LIBRARIES = ('libcudnn', 'libcublas', 'cuDNN', 'cuBLAS')  # which are not here or want a GPU, and need no compilation
-
-
-def find_nvrtc():
-    for folder in sys.path:
-        for path in glob.glob(os.path.join(folder, 'nvidia', '*', 'lib', 'libnvrtc.so.1[0-9]')):
-            return path
-    return None
 
 
 def kind(case):
@@ -92,9 +86,9 @@ def main():
     parser.add_argument('--fused', action='store_true', help='only the graphs that are fused')
     parser.add_argument('names', nargs='*', help='ops')
     options = parser.parse_args()
-    nvrtc = find_nvrtc()
-    if nvrtc:
-        os.environ.setdefault('WEIR_NVRTC', nvrtc)
+    library = nvrtc.find_library()
+    if library:
+        os.environ.setdefault('WEIR_NVRTC', library)
     total = collections.Counter()
     with tempfile.TemporaryDirectory() as cache:
         os.environ.setdefault('WEIR_CACHE_DIR', cache)
@@ -104,6 +98,10 @@ def main():
             total[op, what] += count
     ops = {op for op, _ in total}
     runs, failures = (sum(n for (_, w), n in total.items() if w == what) for what in ('runs', 'failures'))
+    if not options.names:
+        alone, _ = nvrtc.failures(os.environ.get('WEIR_NVRTC', 'libnvrtc.so.13'))
+        failures += len(alone)
+        print(''.join(line + '\n' for line in alone), end='')
     print(f'{len(ops)} ops with GPU kernels, {runs} runs on fake GPUs, {failures} failures')
     return 1 if failures or None in results or not runs else 0
 

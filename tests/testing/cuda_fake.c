@@ -25,6 +25,7 @@ atomic_int cuda_fake_peer_copies = 0;
 WEIR_CUDA_DRIVER_FUNCTIONS(CUDA_FAKE_DECLARATION)
 
 enum { INVALID = 1, NOT_CAPTURABLE = 900, REACHED_ALREADY = 704, DEVICES = 3 };
+enum { USUAL_SHARED = 48 << 10, MOST_SHARED = 163 << 10 };  // bytes of a block
 static const int architectures[DEVICES] = {80, 90, 100};
 
 // Memory of a device is mapped twice: where everybody knows it, without access, and where copies
@@ -76,9 +77,10 @@ cu_result_t cuDeviceGetPCIBusId(char* buffer, int size, int device) {
 }
 
 cu_result_t cuDeviceGetAttribute(int* out_value, int attribute, int device) {
-  *out_value = attribute == CU_MAJOR   ? architectures[device] / 10
-               : attribute == CU_MINOR ? architectures[device] % 10
-                                       : 2;
+  *out_value = attribute == CU_MAJOR          ? architectures[device] / 10
+               : attribute == CU_MINOR        ? architectures[device] % 10
+               : attribute == CU_SHARED_BYTES ? MOST_SHARED
+                                              : 2;
   return 0;
 }
 
@@ -418,11 +420,31 @@ static char* copy_args(const cuda_fake_function_t* function, void** args) {
   return copies;
 }
 
+// The function that asked last for more shared memory than all have, and how much.
+static cu_function_t asking;
+static unsigned asked_bytes;
+
+cu_result_t cuFuncSetAttribute(cu_function_t function, int attribute, int value) {
+  if (!function || attribute != CU_FUNCTION_SHARED_BYTES || value < 0 || value > MOST_SHARED)
+    return INVALID;
+  pthread_mutex_lock(&mu);
+  asking = function;
+  asked_bytes = (unsigned)value;
+  pthread_mutex_unlock(&mu);
+  return 0;
+}
+
+static bool has_shared(cu_function_t function, unsigned bytes) {
+  pthread_mutex_lock(&mu);
+  bool has_asked = asking == function && asked_bytes >= bytes;
+  pthread_mutex_unlock(&mu);
+  return bytes <= USUAL_SHARED || has_asked;
+}
+
 cu_result_t cuLaunchKernel(cu_function_t function, unsigned grid_x, unsigned grid_y,
                            unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                            unsigned shared_bytes, cu_stream_t stream, void** args, void** extra) {
-  (void)shared_bytes;
-  if (!function || !stream || !args || extra) return INVALID;
+  if (!function || !stream || !args || extra || !has_shared(function, shared_bytes)) return INVALID;
   if (!grid_x || !grid_y || !grid_z || grid_y > 65535 || grid_z > 65535) return INVALID;
   if (!block_x || !block_y || !block_z || block_x * block_y * block_z > 1024) return INVALID;
   return submit(stream,

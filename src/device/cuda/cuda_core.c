@@ -46,6 +46,9 @@ static weir_status_t* look_up(cuda_core_t* core, int number) {
   WEIR_TRY(weir_cuda_check(
       driver, driver->device_attribute(&core->multiprocessors, CU_MULTIPROCESSORS, device),
       "opening a GPU"));
+  WEIR_TRY(weir_cuda_check(driver,
+                           driver->device_attribute(&core->shared_bytes, CU_SHARED_BYTES, device),
+                           "opening a GPU"));
   WEIR_TRY(weir_cuda_check(driver, driver->device_memory(&core->memory, device), "opening a GPU"));
   WEIR_TRY(weir_cuda_check(driver, driver->device_name(core->name, sizeof(core->name), device),
                            "opening a GPU"));

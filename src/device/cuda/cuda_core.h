@@ -15,7 +15,8 @@ typedef struct cuda_core_t {
   char bus[32];      // "0000:1a:00.0": as other libraries find it
   int architecture;  // 90: sm_90
   int multiprocessors;
-  size_t memory;  // bytes it has
+  int shared_bytes;  // that a block can have
+  size_t memory;     // bytes it has
   weir_mutex_t mu;
   cu_event_t* events;  // to be used again; guarded by mu
   size_t event_count, event_capacity;

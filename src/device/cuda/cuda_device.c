@@ -271,6 +271,14 @@ weir_cuda_size_t weir_cuda_size_for(const weir_device_t* device, int64_t count) 
   return (weir_cuda_size_t){.grid = {(unsigned)WEIR_MAX(blocks, 1), 1, 1}, .block = {BLOCK, 1, 1}};
 }
 
+// More than a block has if its function does not ask.
+static cu_result_t ask_for_shared(const cuda_driver_t* driver, cu_function_t function,
+                                  unsigned bytes) {
+  const unsigned usual = 48 << 10;
+  if (WEIR_LIKELY(bytes <= usual)) return 0;
+  return driver->function_set(function, CU_FUNCTION_SHARED_BYTES, (int)bytes);
+}
+
 weir_status_t* weir_cuda_launch(weir_device_t* base, weir_cuda_function_t function,
                                 const weir_cuda_size_t* size, void** args) {
   const cuda_device_t* device = of(base);
@@ -279,9 +287,10 @@ weir_status_t* weir_cuda_launch(weir_device_t* base, weir_cuda_function_t functi
   WEIR_TRY(weir_cuda_function_get(function.function, &compiled));
   cu_stream_t stream = weir_cuda_stream(base);
   WEIR_TRY(weir_cuda_graph_count());
-  cu_result_t result =
-      driver->launch(compiled, size->grid[0], size->grid[1], size->grid[2], size->block[0],
-                     size->block[1], size->block[2], size->shared_bytes, stream, args, NULL);
+  cu_result_t result = ask_for_shared(driver, compiled, size->shared_bytes);
+  WEIR_TRY(check(device, result, "asking for shared memory"));
+  result = driver->launch(compiled, size->grid[0], size->grid[1], size->grid[2], size->block[0],
+                          size->block[1], size->block[2], size->shared_bytes, stream, args, NULL);
   WEIR_TRY(check(device, result, "launching"));
   return weir_cuda_launched(base);
 }

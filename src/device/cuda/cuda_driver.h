@@ -26,6 +26,9 @@ enum {
   CU_MULTIPROCESSORS = 16,
   CU_MAJOR = 75,
   CU_MINOR = 76,
+  CU_SHARED_BYTES = 97,  // of a block, at most, where its function asks for so much
+  // And of a function.
+  CU_FUNCTION_SHARED_BYTES = 8,
   // Flags.
   CU_STREAM_INDEPENDENT = 1,  // does not wait for the default stream
   CU_EVENT_TIMING = 0,
@@ -101,6 +104,7 @@ typedef struct cu_copy_t {
   FUNCTION(module_unload, cuModuleUnload, (cu_module_t module))                                    \
   FUNCTION(module_function, cuModuleGetFunction,                                                   \
            (cu_function_t * out_function, cu_module_t module, const char* name))                   \
+  FUNCTION(function_set, cuFuncSetAttribute, (cu_function_t function, int attribute, int value))   \
   FUNCTION(launch, cuLaunchKernel,                                                                 \
            (cu_function_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z,             \
             unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,           \

@@ -87,6 +87,35 @@ static bool make_plan(const cudnn_task_t* task, int way, dnn_t config, plan_t* o
   return true;
 }
 
+// ---- plans that are not cuDNN's ----
+
+static plan_t product_of(const cudnn_task_t* task) {
+  return (plan_t){.way = weir_cudnn_is_product(task->conv) ? WAY_PRODUCT : 0, .repeats = true};
+}
+
+// WAY_DIRECT, and how the image is brought into a form that its kernel takes; 0: there is none.
+static int direct_way(const cudnn_task_t* task, weir_conv_t* out_shape) {
+  static const int forms[] = {0, WAY_FOLDED, WAY_WIDE};
+  const weir_device_t* device = task->dnn->device;
+  for (size_t i = 0; i < WEIR_COUNT_OF(forms); ++i) {
+    if (weir_cudnn_shape(device, task->conv, forms[i], out_shape) &&
+        weir_by_filter_takes(device, task->conv, out_shape))
+      return WAY_DIRECT | forms[i];
+  }
+  return 0;
+}
+
+// Its kernel begins to be compiled. |out_plan|'s way is 0: there is none, or not now.
+static void make_direct(const cudnn_task_t* task, plan_t* out_plan) {
+  weir_conv_t shape;
+  *out_plan = (plan_t){.way = direct_way(task, &shape), .repeats = true};
+  if (!out_plan->way) return;
+  weir_status_t* status = weir_by_filter_make(task->dnn->device, &shape, &out_plan->direct);
+  out_plan->workspace_size = out_plan->direct.part_size * (int64_t)sizeof(float);
+  if (status) out_plan->way = 0;
+  weir_status_destroy(status);
+}
+
 // ---- measuring ----
 
 // |times| runs, one after another; INT64_MAX: it does not work.
@@ -130,7 +159,9 @@ struct search_t {
   plan_t best;
   bool has_choice;  // |choice| is the best's
   choice_t choice;
-  bool is_product_tried;
+  // Plans that are not cuDNN's, which the first run does not wait for. Their way is 0 once they
+  // were tried, or where there is none.
+  plan_t product, direct;
   double* reference;                      // the first result, where results are checked
   bool has_left_out, leaves_nothing_out;  // of engines that are hopeless
 };
@@ -275,15 +306,21 @@ static void try_config(search_t* s, int way, dnn_t config) {
   take_best(s, &plan, ns, is_known ? &choice : NULL);
 }
 
-// Where the convolution is a product of matrices, and cuDNN's first was measured.
-static void try_product(search_t* s) {
+// The next that is not cuDNN's, once the first of its own was measured; NULL: none now. A product
+// is there, what is being compiled can wait for another run.
+static plan_t* next_own(search_t* s) {
+  if (!has_best(s)) return NULL;
+  if (s->product.way) return &s->product;
+  return s->direct.way && s->turns > 1 ? &s->direct : NULL;
+}
+
+static void try_own(search_t* s, plan_t* own) {
   choice_t choice;
-  plan_t plan = {.way = WAY_PRODUCT, .repeats = true};
+  const plan_t plan = *own;
   memset(&choice, 0, sizeof(choice));
-  choice.way = WAY_PRODUCT;
-  s->is_product_tried = true;
-  if (!weir_cudnn_is_product(s->task->conv)) return;
-  run_time(s->task, &plan, 1);  // finds the algorithm
+  choice.way = plan.way;
+  own->way = 0;
+  run_time(s->task, &plan, 1);  // finds the algorithm, or waits for the compiler
   take_best(s, &plan, measure_and_tell(s, &plan, &choice), &choice);
 }
 
@@ -310,7 +347,7 @@ static list_t* next_list(search_t* s) {
 
 // Whether there is a variant of the best that was not tried, as far as is known.
 static bool has_variant(search_t* s) {
-  if (!s->has_choice || s->choice.way == WAY_PRODUCT) return false;
+  if (!s->has_choice || s->choice.way >= GRAPHS) return false;
   if (s->variants_taken < s->variant_count) return true;
   if (s->is_varied && memcmp(&s->varied, &s->choice, sizeof(s->choice)) == 0) return false;
   s->is_varied = true;
@@ -337,7 +374,7 @@ static bool is_over(search_t* s) {
   const int64_t runs = 160, least = 40000000;
   if (has_best(s) && weir_cuda_is_deterministic(s->task->dnn->device)) return true;
   if (has_best(s) && s->measured_ns > WEIR_MAX(least, runs * s->best_ns)) return true;
-  if (has_best(s) && !s->is_product_tried) return false;
+  if (has_best(s) && (s->product.way || s->direct.way)) return false;
   return !next_list(s) && !has_variant(s);
 }
 
@@ -354,7 +391,8 @@ static bool is_turn_over(search_t* s, int64_t start) {
 static void try_some(search_t* s, int64_t start) {
   while (!is_turn_over(s, start)) {
     list_t* list = next_list(s);
-    if (has_best(s) && !s->is_product_tried) try_product(s);
+    plan_t* own = next_own(s);
+    if (own) try_own(s, own);
     else if (list) try_config(s, list->way, list->configs[list->taken++]);
     else try_variant(s);
   }
@@ -421,9 +459,11 @@ static bool recall_choice(const cudnn_task_t* task, choice_t* out_choice) {
          weir_cudnn_way_names[out_choice->way];
 }
 
-static bool recall_product(const cudnn_task_t* task, const choice_t* choice, plan_t* out_plan) {
-  plan_t plan = {.way = WAY_PRODUCT, .repeats = true};
-  if (!weir_cudnn_is_product(task->conv) || run_time(task, &plan, 1) == INT64_MAX) return false;
+// Of a way that is not cuDNN's.
+static bool recall_own(const cudnn_task_t* task, const choice_t* choice, plan_t* out_plan) {
+  plan_t plan = product_of(task);
+  if (choice->way != WAY_PRODUCT) make_direct(task, &plan);
+  if (!plan.way || plan.way != choice->way || run_time(task, &plan, 1) == INT64_MAX) return false;
   *out_plan = plan;
   weir_cudnn_tell_choice(task, "remembered", choice, "");
   return true;
@@ -437,7 +477,7 @@ static bool recall(const cudnn_task_t* task, plan_t* out_plan) {
   dnn_t config = NULL;
   plan_t plan = {NULL};
   if (!recall_choice(task, &choice)) return false;
-  if (choice.way == WAY_PRODUCT) return recall_product(task, &choice, out_plan);
+  if (choice.way >= GRAPHS) return recall_own(task, &choice, out_plan);
   weir_status_t* status = weir_cudnn_describe(dnn, task->conv, (int)choice.way, &graph);
   if (!status) config = weir_cudnn_config_of(dnn, graph.graph, &choice);
   bool is_made = config && make_plan(task, (int)choice.way, config, &plan) &&
@@ -529,6 +569,8 @@ weir_status_t* weir_cudnn_search_begin(const cudnn_task_t* task, plan_t* out_pla
     return status;
   }
   propose_all(task, s);
+  s->product = product_of(task);
+  make_direct(task, &s->direct);
   s->wall_ns = task->dnn->clock_ns() - start;
   *out_search = s;
   return NULL;

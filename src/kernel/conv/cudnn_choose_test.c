@@ -608,6 +608,81 @@ static void test_windows_of_a_pixel_are_products(void** state) {
   close_device(&dnn);
 }
 
+// A gradient by filter, of long lines of few channels.
+static void make_by_filter(search_of_t* s, cudnn_t* dnn) {
+  prepare(s, dnn, 2, 32);
+  s->conv.kind = WEIR_CONV_BY_FILTER;
+  for (int axis = 1; axis < 3; ++axis) s->conv.conv.in[axis] = s->conv.conv.out[axis] = 100;
+  s->conv.conv.pad[1] = s->conv.conv.pad[2] = 1;
+}
+
+// The kernel takes no time here: only what waits for it can keep it from being the fastest.
+static void test_a_kernel_of_ours_is_tried_after_the_first_run(void** state) {
+  (void)state;
+  cudnn_t dnn;
+  search_of_t s;
+  memcpy(library.lists, (int64_t[LISTS][MOST]){{1}, {0}}, sizeof(library.lists));
+  library.times[1] = 100;
+  open_device(&dnn, false);
+  make_by_filter(&s, &dnn);
+  assert_null(weir_cudnn_search_begin(&s.task, &s.plan, &s.search));
+  assert_int_equal(go_on(&s), 1);
+  assert_non_null(s.search);
+  assert_null(weir_cudnn_search_on(&s.task, &s.plan, &s.search));
+  assert_null(s.search);
+  assert_int_equal(s.plan.way, WAY_DIRECT);
+  assert_int_equal(launches_of(&s), 3);  // the parts are added, and the filter is turned
+  end(&s);
+  make_by_filter(&s, &dnn);
+  assert_null(weir_cudnn_search_begin(&s.task, &s.plan, &s.search));  // remembered
+  assert_null(s.search);
+  assert_int_equal(launches_of(&s), 3);
+  end(&s);
+  close_device(&dnn);
+}
+
+static void test_which_gradients_the_kernel_takes(void** state) {
+  (void)state;
+  cudnn_t dnn;
+  search_of_t s;
+  weir_by_filter_t made;
+  open_device(&dnn, false);
+  make_by_filter(&s, &dnn);
+  assert_true(weir_by_filter_takes(dnn.device, &s.conv, &s.conv.conv));
+  assert_null(weir_by_filter_make(dnn.device, &s.conv.conv, &made));
+  assert_int_equal(made.shape.chunks, 1);
+  assert_int_equal(made.shape.tiles, 1);
+  assert_int_equal(made.shape.stages, 200);
+  s.conv.conv.in[2] = s.conv.conv.out[2] = 1000;  // as long as shared memory is not
+  assert_true(weir_by_filter_takes(dnn.device, &s.conv, &s.conv.conv));
+  assert_null(weir_by_filter_make(dnn.device, &s.conv.conv, &made));
+  assert_in_range(made.shape.chunks, 2, 16);
+  assert_in_range(made.size.shared_bytes, 1, 163 << 10);
+  const struct {
+    int64_t* field;
+    int64_t value;
+  } others[] = {{&s.conv.conv.out[2], 20},   {&s.conv.conv.in_c, 34},
+                {&s.conv.conv.out_c, 6},     {&s.conv.conv.filter[1], 5},
+                {&s.conv.conv.stride[2], 2}, {&s.conv.conv.dilation[1], 2},
+                {&s.conv.conv.groups, 2},    {&s.conv.conv.in_c, 512}};
+  for (size_t i = 0; i < WEIR_COUNT_OF(others); ++i) {
+    int64_t before = *others[i].field;
+    *others[i].field = others[i].value;
+    assert_false(weir_by_filter_takes(dnn.device, &s.conv, &s.conv.conv));
+    *others[i].field = before;
+  }
+  s.conv.kind = WEIR_CONV_FORWARD;
+  assert_false(weir_by_filter_takes(dnn.device, &s.conv, &s.conv.conv));
+  s.conv.kind = WEIR_CONV_BY_FILTER;
+  s.conv.dtype = WEIR_DTYPE_HALF;
+  assert_false(weir_by_filter_takes(dnn.device, &s.conv, &s.conv.conv));
+  close_device(&dnn);
+  s.conv.dtype = WEIR_DTYPE_FLOAT;
+  open_device_as(&dnn, &(weir_device_params_t){.is_ieee = true});
+  assert_false(weir_by_filter_takes(dnn.device, &s.conv, &s.conv.conv));
+  close_device(&dnn);
+}
+
 static void test_products_are_those_of_the_convolution(void** state) {
   (void)state;
   static const weir_conv_fn_t functions[] = {weir_conv_forward, weir_conv_backprop_input,
@@ -683,6 +758,8 @@ int main(void) {
       TEST(test_strides_are_folded),
       TEST(test_knobs_of_the_best_are_varied),
       TEST(test_windows_of_a_pixel_are_products),
+      TEST(test_a_kernel_of_ours_is_tried_after_the_first_run),
+      TEST(test_which_gradients_the_kernel_takes),
       TEST(test_products_are_those_of_the_convolution),
       TEST(test_results_are_compared),
   };

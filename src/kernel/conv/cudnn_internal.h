@@ -4,6 +4,7 @@
 #define WEIR_KERNEL_CONV_CUDNN_INTERNAL_H_
 
 #include "base/map.h"
+#include "kernel/conv/cuda_by_filter.h"
 #include "kernel/conv/cudnn.h"
 #include "kernel/gemm/cuda_gemm.h"
 
@@ -135,14 +136,16 @@ enum {
   WAY_WIDE = 2,  // of more input channels than there are, the added ones 0: a multiple of 16 bytes
   WAY_FOLDED = 4,  // of the pixels that a stride steps over as channels of one, and without strides
   WAY_PRODUCT = 8,  // as a product of matrices, where windows are single pixels
-  WAYS = 9,
+  WAY_DIRECT = 16,  // by a kernel of ours instead of cuDNN's: some gradients of filters
+  WAYS = 21,
 };
 
 typedef struct plan_t {
-  dnn_t plan;  // NULL: a product
+  dnn_t plan;  // NULL: it is not cuDNN's
   int64_t workspace_size;
   int way;
-  bool repeats;  // in recordings (device.h) it gives what it gives else
+  bool repeats;             // in recordings (device.h) it gives what it gives else
+  weir_by_filter_t direct;  // of WAY_DIRECT
 } plan_t;
 
 typedef struct cudnn_t {

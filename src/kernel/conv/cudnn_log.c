@@ -5,8 +5,16 @@
 #include "base/log.h"
 #include "kernel/conv/cudnn_internal.h"
 
-const char* const weir_cudnn_way_names[WAYS] = {
-    "plain", "fused", "wide", "wide fused", "folded", "folded fused", NULL, NULL, "product"};
+const char* const weir_cudnn_way_names[WAYS] = {[0] = "plain",
+                                                [WAY_TAIL] = "fused",
+                                                [WAY_WIDE] = "wide",
+                                                [WAY_WIDE | WAY_TAIL] = "wide fused",
+                                                [WAY_FOLDED] = "folded",
+                                                [WAY_FOLDED | WAY_TAIL] = "folded fused",
+                                                [WAY_PRODUCT] = "product",
+                                                [WAY_DIRECT] = "direct",
+                                                [WAY_DIRECT | WAY_WIDE] = "direct wide",
+                                                [WAY_DIRECT | WAY_FOLDED] = "direct folded"};
 
 static void describe_choice(const choice_t* choice, char* text, size_t size) {
   size_t used =

@@ -90,7 +90,7 @@ static weir_status_t* fold(const cudnn_task_t* task, int way, bool is_filter, bo
                           WEIR_CUDA_ARGS(&from, &to, &f));
 }
 
-// ---- cuDNN's part ----
+// ---- the convolution itself ----
 
 // In the order of cuDNN's tensors.
 typedef struct pointers_t {
@@ -110,6 +110,9 @@ static weir_status_t* run_plan(const cudnn_task_t* task, const plan_t* plan, con
   static const int64_t ids[] = {X_ID, W_ID, Y_ID, BIAS_ID};
   const cudnn_t* dnn = task->dnn;
   pointers_t pointers = pointers_of(task, plan->way, s);
+  if (plan->way & WAY_DIRECT)
+    return weir_by_filter_run(dnn->device, &plan->direct, pointers.x, pointers.y,
+                              (void*)pointers.w);
   const void* const all[] = {pointers.x, pointers.w, pointers.y, pointers.bias};
   int64_t count = plan->way & WAY_TAIL ? 4 : 3;
   weir_tensor_t* workspace = NULL;
