@@ -105,6 +105,16 @@ def add(check, rng):
     wrong_axes(check, 'UniformQuantizedAdd', [x, y, *one, *one], [], attrs, 'output_quantization_axis')
 
 
+def near_ties(rng, rows, columns):
+    """Rows whose elements are half-way between two quantized values, or a float or two beside that."""
+    x = (rng.standard_normal((rows, columns)) * rng.uniform(0.1, 100, (rows, 1))).astype(np.float32)
+    low, high = np.minimum(x.min(1, keepdims=True), 0), np.maximum(x.max(1, keepdims=True), 0)
+    ties = ((rng.integers(-60, 60, x.shape) + 0.5) * ((high.astype(np.float64) - low) / 255)).astype(np.float32)
+    for _ in range(2):
+        ties = np.nextafter(ties, ties + rng.integers(-1, 2, x.shape).astype(np.float32))
+    return np.where((x > low) & (x < high) & (ties > low) & (ties < high), ties, x)
+
+
 def dot(check, rng):
     attrs = {'Tout': QUANTIZED['qint32'], **limits('lhs', 'rhs', 'output', low=-100000, high=100000)}
     one, hybrid = [SCALE, ZERO], {'Tout': np.float32, **limits('rhs')}
@@ -121,6 +131,7 @@ def dot(check, rng):
                 check('UniformQuantizedDotHybrid', [x + np.float32(shift), b, *one], hybrid)
             check('UniformQuantizedDotHybrid', [x * 0, b, *vector], {**hybrid, 'rhs_quantization_axis': 1})
             check('UniformQuantizedDotHybrid', [x, b, *vector], {**hybrid, 'rhs_quantization_axis': 1})
+    check('UniformQuantizedDotHybrid', [near_ties(rng, 200, 40), any_quantized(rng, 'qint8', (40, 3)), *one], hybrid)
     a, b, x = any_quantized(rng, 'qint8', (2, 3)), any_quantized(rng, 'qint8', (3, 4)), rng.standard_normal((2, 3)).astype(np.float32)
     vector, bad = [np.float32([1, 2, 3, 4]), np.int32([1, 2, 3, 4])], [np.float32([1, 2, 3]), np.int32([1, 2, 3])]
     for p, q in ((a, a), (a[0], b), (a, b[0])):

@@ -26,7 +26,7 @@ void uniform_quantize_row(const float* x, int64_t count, int8_t* q, float* out_s
     return;
   }
   const double scale = ((double)high - (double)low) / 255.0;
-  const float inverse = 1.0f / (float)scale;
+  const float inverse = (float)(1 / scale);
   *out_scale = (float)scale;
   *out_zero = find_zero((double)low, (double)high, scale);
   for (int64_t i = 0; i < count; ++i) {
