@@ -60,6 +60,7 @@ COARSE = {
 # Ops whose gradient multiplies rounding, and by what: tolerances are ten times as wide.
 AMPLIFIES = {
     'SelfAdjointEigV2': 'one over the distance of neighbouring eigenvalues',
+    'Svd': 'the same of singular values',
     'FakeQuantWithMinMaxVars': 'sums all that is clipped, in float, which may cancel',
     'FakeQuantWithMinMaxVarsPerChannel': 'the same'}
 NOT_NUMERIC = {
