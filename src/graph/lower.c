@@ -91,28 +91,15 @@ weir_edge_t weir_lower_add(lowering_t* l, const char* op, weir_edges_t inputs, w
 weir_edge_t weir_lower_truth(lowering_t* l, weir_edge_t value) {
   weir_builder_t* b = &l->builder.base;
   if (b->status || !value.node) return WEIR_NO_EDGE;
-  const weir_shape_t* shape = weir_build_shape(b, value);
-  weir_dtype_t dtype = weir_build_dtype(b, value);
-  bool is_switched = dtype == WEIR_DTYPE_BOOL && is_if(l->node) && weir_node_asks_to_lower(l->node);
-  if (shape->rank > 0 && is_switched) {
-    b->status =
-        WEIR_STATUS(INVALID_ARGUMENT, "'%s': its condition is no scalar", l->node->def.name);
-    return WEIR_NO_EDGE;  // as it says when it runs
-  }
-  if (shape->rank > 0) {  // true when it has elements
-    weir_edge_t size = weir_build(b, "Size", WEIR_EDGES(value), WEIR_NO_ATTRS);
-    return weir_build(b, "Greater", WEIR_EDGES(size, weir_build_int32(b, 0)), WEIR_NO_ATTRS);
-  }
-  if (dtype == WEIR_DTYPE_BOOL) return value;
-  if (shape->rank == 0 && weir_dtype_is_plain(dtype)) {
-    return weir_build(b, "NotEqual", WEIR_EDGES(value, weir_build_scalar(b, dtype, 0)),
-                      WEIR_NO_ATTRS);
-  }
-  b->status =
-      WEIR_STATUS(UNIMPLEMENTED,
-                  "'%s': a condition of type %s and unknown rank cannot be differentiated through",
-                  l->node->def.name, weir_dtype_name(dtype));
-  return WEIR_NO_EDGE;
+  const int rank = weir_build_shape(b, value)->rank;
+  const bool is_bool = weir_build_dtype(b, value) == WEIR_DTYPE_BOOL;
+  const bool is_marked = weir_node_asks_to_lower(l->node);
+  // A Switch says when it runs that its condition is no scalar.
+  if (is_bool && (rank == 0 || (is_marked && rank < 0))) return value;
+  if (!is_bool || !is_marked || !is_if(l->node))
+    return weir_build(b, "ToBool", WEIR_EDGES(value), WEIR_NO_ATTRS);
+  b->status = WEIR_STATUS(INVALID_ARGUMENT, "'%s': its condition is no scalar", l->node->def.name);
+  return WEIR_NO_EDGE;  // it is called instead, and says so then
 }
 
 // Functions may give other types than their caller says, whose readers rely on them.
