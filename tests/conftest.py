@@ -12,7 +12,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get('WEIR_BUILD', ROOT / 'build' / 'dev'))
 os.environ['PATH'] = os.path.dirname(sys.executable) + os.pathsep + os.environ['PATH']
 LIMIT = int(os.environ.get('WEIR_TEST_LIMIT', 120))  # seconds a test may take, many times what most do
-LONGER = {'examples_test', 'losses_test', 'models_test', 'oracle_test', 'python_test', 'replicas_test', 'slurm_test', 'static_test', 'training_test'}  # five times that
+LONGER = dict.fromkeys(('examples_test', 'losses_test', 'models_test', 'oracle_test', 'python_test', 'replicas_test', 'slurm_test', 'training_test'), 5)
+LONGER['static_test'] = 15  # so many times that: it builds twice, beside other tests
 stacks = 2  # where they are written
 
 
@@ -29,7 +30,7 @@ def pytest_configure():
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     """A test that hangs fails with the stacks of all threads; one that hangs outside of Python ends the process with them."""
-    seconds = 5 * LIMIT if item.path.stem in LONGER else LIMIT
+    seconds = LONGER.get(item.path.stem, 1) * LIMIT
 
     def stop(*_):
         faulthandler.dump_traceback(stacks)
