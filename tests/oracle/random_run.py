@@ -129,7 +129,7 @@ class Judge:
         if self.spread and self.is_other_when_spread(program, at, want, say):
             self.undetermined += 1
             return None
-        if self.is_optimized(program, at, got) or self.is_unread(program, at, want):
+        if self.is_optimized(program, at, got) or self.is_unread(program, at, got, want):
             self.optimized += 1
             return None
         if at >= self.determined_by_each(program, want, say) or order.has_race(program, want[:at + 1]):
@@ -151,9 +151,9 @@ class Judge:
         again = run_session(self.tensorflow, program, program.encode(devices=False), timeout_ms=5000, is_plain=False)
         return first_difference(program, got[:at + 1], again)[0] > at
 
-    def is_unread(self, program, at, want):
+    def is_unread(self, program, at, got, want):
         """Whether TensorFlow computes, and fails in, what nobody reads: one may wait for it, or ask for its shape, and no more."""
-        if at < len(want) and want[at].code and order.asked_for_shapes(program, program.runs[at], want[at]):
+        if at < len(got) and not got[at].code and want[at].code and order.asked_for_shapes(program, program.runs[at], want[at]):
             return True
         is_on = 'unread' not in program.disabled and program.disabled != 'all'
         if not is_on or not any(o.code for o in want[:at + 1]):

@@ -4,6 +4,9 @@
 // For long lines of few channels, where cuDNN's engines leave most of the tensor cores idle: they
 // make one large product of it, whose sides are too short. Here the pixels that taps have in common
 // are read once.
+//
+// What a line of dy lacks to a whole number of fragments is 0 there, and is multiplied by the last
+// pixels of x: a NaN or infinity among these reaches all taps of its channel, not only its own.
 #ifndef WEIR_KERNEL_CONV_CUDA_BY_FILTER_H_
 #define WEIR_KERNEL_CONV_CUDA_BY_FILTER_H_
 
